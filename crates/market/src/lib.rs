@@ -1,0 +1,1 @@
+//! Providers, offers, quotes and token prices.

@@ -1,0 +1,1 @@
+//! One model on one layout on one node: memory and step time.

@@ -1,0 +1,1 @@
+//! The user's files: catalogs, model directories, settings.
