@@ -1,0 +1,13 @@
+//! Reasons to say no, one small function each.
+//!
+//! Order, cheapest and most general first, so that the first reason given is the one that no later change would
+//! help with: engine runs on the GPU → the layout cuts the model → the weights fit → the context fits → TTFT and TPOT
+//! can be met → the host can load it → an offer can be ranked → node and money limits.
+
+mod engine;
+mod host;
+mod money;
+
+pub use engine::engine_runs;
+pub use host::{host_disk, host_ram};
+pub use money::{budget, max_nodes};

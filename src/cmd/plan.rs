@@ -1,0 +1,445 @@
+//! `nodewise plan`: the main job.
+
+use std::io::Read;
+use std::process::ExitCode;
+
+use clap::ArgMatches;
+use model::{KvFormat, ModelSpec};
+use planner::{Answer, Load, Pick, PickReason, Plan, PlanRequest, Planner};
+use serde_json::{Value, json};
+use units::sig3;
+
+use super::{NO, Shared};
+use crate::cli::read_request;
+use crate::error::CliError;
+use crate::out::table::{Cell, Column, Table, wrap};
+use crate::out::{Format, print, print_json, print_table, terms};
+use crate::world::World;
+
+/// Largest request document read.
+const MAX_REQUEST: u64 = 1 << 20;
+
+/// Runs `plan`.
+pub fn run(matches: &ArgMatches, shared: &Shared) -> Result<ExitCode, CliError> {
+    let mut request = match matches.get_one::<String>("request") {
+        Some(source) => read_document(source)?,
+        None => PlanRequest::default(),
+    };
+    read_request(matches, &mut request)?;
+    request.check()?;
+    let world = World::load_priced(matches, &request.prices)?;
+    let spec = World::spec(&request)?;
+    let planner = Planner::new(&world.hardware, &world.market, World::curves(), world.today);
+    let answer = planner.plan(&spec, &request)?;
+    let top = matches.get_one::<u32>("top").copied().unwrap_or(10) as usize;
+    match shared.style.format {
+        Format::Json => {
+            let explain = |plan: &Plan| shared.explain.then(|| planner.explain(&spec, plan));
+            print_json(&document(&spec, &request, &answer, &explain));
+        }
+        Format::Table => {
+            let mut text = head(&spec, &answer, shared);
+            text.push_str(&body(&answer, top, shared));
+            if shared.explain
+                && let Some(pick) = answer.picks.first()
+            {
+                text.push_str("\nhow the first plan is made up\n");
+                text.push_str(&terms::render(&planner.explain(&spec, &answer.plans[pick.plan]), shared.style.width));
+            }
+            text.push_str(&reasons(&answer, shared));
+            text.push_str(&assumptions(&answer, &request, shared));
+            print(&text);
+        }
+        Format::Csv | Format::Md => print_table(&table(&answer, usize::MAX), &shared.style, &[]),
+    }
+    if answer.plans.is_empty() {
+        eprintln!("nothing fits the request; nearest misses by reason: see --why");
+        return Ok(ExitCode::from(NO));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A request from a JSON file, stdin (`-`) or a query string.
+fn read_document(source: &str) -> Result<PlanRequest, CliError> {
+    let is_query = source.starts_with('?') || (source.contains('=') && !std::path::Path::new(source).exists());
+    if is_query {
+        return Ok(PlanRequest::from_query(source)?);
+    }
+    let mut text = String::new();
+    let read = |reader: &mut dyn Read, text: &mut String| reader.take(MAX_REQUEST + 1).read_to_string(text);
+    let result = if source == "-" {
+        read(&mut std::io::stdin().lock(), &mut text)
+    } else {
+        std::fs::File::open(source).and_then(|mut f| read(&mut f, &mut text))
+    };
+    result.map_err(|e| {
+        CliError::new(format!("cannot read the request from `{source}`: {e}"))
+            .hint("give a JSON file, `-` for stdin, or a query string like `?model=llama-3.1-8b&rate=2`")
+    })?;
+    if text.len() as u64 > MAX_REQUEST {
+        return Err(CliError::new(format!("the request in `{source}` is larger than 1 MiB")));
+    }
+    crate::world::request_from_json(&text).map_err(|e| e.within(format!("request in `{source}`")))
+}
+
+fn head(spec: &ModelSpec, answer: &Answer, shared: &Shared) -> String {
+    let active = spec.params_active();
+    let active = if active != spec.params_total() { format!(" ({active} active)") } else { String::new() };
+    let kv = if spec.kv_known() {
+        format!("KV {} per token", spec.kv_bytes_per_token(KvFormat::Bf16))
+    } else {
+        "KV unknown".to_owned()
+    };
+    let t = &answer.traffic;
+    let load = match t.load {
+        Load::Concurrency(n) => format!("{} requests in flight", sig3(n)),
+        Load::Rate(r) => format!("{} requests/s", sig3(r)),
+    };
+    let mut limits = Vec::new();
+    limits.extend(t.ttft.map(|s| format!("TTFT <= {s}")));
+    limits.extend(t.tpot.map(|s| format!("TPOT <= {s}")));
+    let limits = if limits.is_empty() { "no latency limit".to_owned() } else { limits.join(", ") };
+    let model = format!(
+        "{}: {}{active} parameters, {} in {}, {kv}",
+        spec.name,
+        spec.params_total(),
+        spec.weights_bytes_checkpoint(),
+        spec.weights.name()
+    );
+    let load = format!("load: {} tokens in, {} out, {load}; {limits}", t.input, t.output);
+    let mut out = String::new();
+    for line in wrap(&model, shared.style.width).into_iter().chain(wrap(&load, shared.style.width)) {
+        out.push_str(&line);
+        out.push('\n');
+    }
+    out.push('\n');
+    out
+}
+
+fn body(answer: &Answer, top: usize, shared: &Shared) -> String {
+    let mut out = String::new();
+    for pick in &answer.picks {
+        out.push_str(&pick_lines(pick, answer, shared.style.width));
+    }
+    if answer.plans.is_empty() {
+        return out;
+    }
+    out.push('\n');
+    out.push_str(&table(answer, top).render(shared.style.width));
+    let shown = answer.plans.len().min(top);
+    let rejected: u64 = answer.rejections.iter().map(|r| r.count).sum();
+    let tail = format!(
+        "showing {shown} of {} plans, best per kind of node and format; {} candidates rejected, see --why",
+        answer.plans.len(),
+        units::group_thousands(rejected)
+    );
+    for line in wrap(&tail, shared.style.width) {
+        out.push_str(&line);
+        out.push('\n');
+    }
+    if !answer.pareto.is_empty() {
+        out.push_str("\nfor throughput per GPU against speed for one user, these are not beaten (Pareto):\n");
+        out.push_str(&pareto(answer).render(shared.style.width));
+    }
+    out
+}
+
+fn pick_lines(pick: &Pick, answer: &Answer, width: usize) -> String {
+    let plan = &answer.plans[pick.plan];
+    let label = match pick.reason {
+        PickReason::Cheapest => "best",
+        PickReason::Fastest => "fastest",
+        PickReason::StepUp => "step up",
+    };
+    if pick.reason == PickReason::Fastest && answer.picks.first().is_some_and(|p| p.plan == pick.plan) {
+        return format!("{label:<9}the same plan\n");
+    }
+    let s = &plan.serving;
+    let band = |t: units::Seconds, (low, high): (f64, f64)| format!("{t} ({}-{})", sig3(t.ms() * low), sig3(t.ms() * high));
+    let mut first = plan.title();
+    if let (Some(price), Some(offer)) = (plan.usd_per_hour(), &plan.offer) {
+        first.push_str(&format!(": {price}, {} {}", offer.provider, age(offer.age_days)));
+        if offer.stale {
+            first.push_str(", stale");
+        }
+    } else {
+        first.push_str(": no offer known");
+    }
+    let mut second = format!("TTFT {}", band(s.ttft, s.ttft_band));
+    if plan.load.output > 1.0 {
+        second.push_str(&format!(
+            ", TPOT {}, {} tok/s in all, bound by {}",
+            band(s.tpot, s.tpot_band),
+            sig3(plan.output_tokens_per_s),
+            s.limited_by.name()
+        ));
+    } else {
+        second.push_str(&format!(", {} requests/s in all", sig3(plan.requests_per_s)));
+    }
+    let mut lines = vec![first, second];
+    if !pick.remark.is_empty() {
+        lines.push(pick.remark.clone());
+    }
+    lines.extend(plan.notes.iter().cloned());
+    let mut out = String::new();
+    let mut lead = format!("{label:<9}");
+    for line in lines {
+        for part in wrap(&line, width.saturating_sub(9)) {
+            out.push_str(&format!("{lead}{part}\n"));
+            lead = " ".repeat(9);
+        }
+    }
+    out
+}
+
+fn age(days: Option<i64>) -> String {
+    match days {
+        Some(1) => "1 day old".into(),
+        Some(n) => format!("{n} days old"),
+        None => "undated".into(),
+    }
+}
+
+const COLUMNS: &[Column] = &[
+    Column::number("rank", "#", 0),
+    Column::number("nodes", "n", 0),
+    Column::text("node", "node", 0),
+    Column::text("gpu", "gpu", 8),
+    Column::number("gpus", "GPUs", 5),
+    Column::text("layout", "layout", 0),
+    Column::number("replicas", "repl", 4),
+    Column::text("weights", "weights", 3),
+    Column::text("kv", "kv", 9),
+    Column::number("ttft_ms", "TTFT ms", 1),
+    Column::number("tpot_ms", "TPOT ms", 0),
+    Column::number("output_tokens_per_s", "tok/s", 2),
+    Column::number("output_tokens_per_s_per_gpu", "tok/s/GPU", 6),
+    Column::number("usd_per_hour", "$/h", 0),
+    Column::number("usd_per_million_output_tokens", "$/1M out", 1),
+    Column::number("usd_per_1000_requests", "$/1k req", 7),
+    Column::text("provider", "provider", 4),
+    Column::text("offer_kind", "offer", 7),
+    Column::number("offer_age_days", "age d", 5),
+    Column::text("notes", "notes", 10),
+];
+
+fn table(answer: &Answer, top: usize) -> Table {
+    let mut table = Table::new(COLUMNS);
+    for (i, plan) in answer.plans.iter().take(top).enumerate() {
+        let offer = plan.offer.as_ref();
+        let weights = plan.formats.weights.name();
+        let age_text = offer.map_or(String::new(), |o| {
+            let stale = if o.stale { "!" } else { "" };
+            o.age_days.map_or_else(|| "undated!".into(), |d| format!("{d}{stale}"))
+        });
+        table.push(vec![
+            Cell::shown((i + 1).to_string(), (i + 1) as u64),
+            Cell::count(Some(plan.nodes)),
+            Cell::text(plan.node.strip_prefix("generic/").unwrap_or(&plan.node)),
+            Cell::text(&*plan.gpu),
+            Cell::count(Some(plan.gpus)),
+            Cell::text(plan.layout.to_string()),
+            Cell::count(Some(plan.replicas)),
+            Cell::shown(if plan.own_format { weights.to_string() } else { format!("{weights} ?") }, weights),
+            Cell::text(plan.formats.kv.name()),
+            Cell::number(Some(plan.serving.ttft.ms())),
+            Cell::number((plan.load.output > 1.0).then_some(plan.serving.tpot.ms())),
+            Cell::number((plan.load.output > 0.0).then_some(plan.output_tokens_per_s)),
+            Cell::number((plan.load.output > 0.0).then_some(plan.output_tokens_per_s_per_gpu())),
+            Cell::number(plan.usd_per_hour().map(|p| p.0)),
+            Cell::number(plan.usd_per_million_output_tokens()),
+            Cell::number(plan.usd_per_1000_requests()),
+            Cell::text(offer.map_or("", |o| &o.provider)),
+            Cell::text(offer.map_or("", |o| &o.kind)),
+            Cell::shown(age_text, offer.and_then(|o| o.age_days).map_or(Value::Null, Value::from)),
+            Cell::text(plan.notes.join("; ")),
+        ]);
+    }
+    table
+}
+
+fn pareto(answer: &Answer) -> Table {
+    let mut table = Table::new(&[
+        Column::text("node", "node", 0),
+        Column::text("layout", "layout", 0),
+        Column::text("weights", "weights", 1),
+        Column::number("gpus", "GPUs", 2),
+        Column::number("tokens_per_s_per_user", "tok/s/user", 0),
+        Column::number("output_tokens_per_s_per_gpu", "tok/s/GPU", 0),
+    ]);
+    for p in &answer.pareto {
+        table.push(vec![
+            Cell::text(p.node.replace("generic/", "")),
+            Cell::text(p.layout.to_string()),
+            Cell::text(p.weights.name()),
+            Cell::count(Some(p.gpus)),
+            Cell::number(Some(p.interactivity)),
+            Cell::number(Some(p.output_tokens_per_s_per_gpu)),
+        ]);
+    }
+    table
+}
+
+fn reasons(answer: &Answer, shared: &Shared) -> String {
+    if answer.rejections.is_empty() || !(shared.why || answer.plans.is_empty()) {
+        return String::new();
+    }
+    let mut out = String::from("\nwhy not\n");
+    for group in &answer.rejections {
+        out.push_str(&format!("  {} x {}\n", units::group_thousands(group.count), group.reason));
+        let nearest = format!("nearest: {}: {}", group.nearest.candidate, group.nearest.rejection.sentence());
+        let fix = format!("try {}", group.nearest.rejection.fix());
+        for line in [nearest, fix] {
+            for (i, part) in wrap(&line, shared.style.width.saturating_sub(8)).into_iter().enumerate() {
+                out.push_str(&format!("{}{part}\n", if i == 0 { "      " } else { "        " }));
+            }
+        }
+    }
+    out
+}
+
+fn assumptions(answer: &Answer, request: &PlanRequest, shared: &Shared) -> String {
+    let mut out = String::from("\nassumed\n");
+    for line in &answer.assumptions {
+        for (i, part) in wrap(line, shared.style.width.saturating_sub(4)).into_iter().enumerate() {
+            out.push_str(&format!("{}{part}\n", if i == 0 { "  - " } else { "    " }));
+        }
+    }
+    out.push_str(&format!("\nagain: {}\n", request.to_command()));
+    out
+}
+
+fn document(
+    spec: &ModelSpec,
+    request: &PlanRequest,
+    answer: &Answer,
+    explain: &dyn Fn(&Plan) -> Option<units::Term>,
+) -> Value {
+    let t = &answer.traffic;
+    let (concurrency, rate) = match t.load {
+        Load::Concurrency(n) => (json!(n), Value::Null),
+        Load::Rate(r) => (Value::Null, json!(r)),
+    };
+    let plan_value = |plan: &Plan| plan_json(plan, explain(plan));
+    let picks = answer.picks.iter().map(|p| {
+        let mut value = plan_json(&answer.plans[p.plan], None);
+        value["reason"] = json!(p.reason.name());
+        value["rank"] = json!(p.plan + 1);
+        value["remark"] = json!(p.remark);
+        value
+    });
+    json!({
+        "request": crate::world::request_to_json(request),
+        "command": request.to_command(),
+        "query": request.to_query(),
+        "model": {
+            "name": spec.name,
+            "parameters_total": spec.params_total().0,
+            "parameters_active": spec.params_active().0,
+            "weights_format": spec.weights.name(),
+            "weights_bytes": spec.weights_bytes_checkpoint().0,
+        },
+        "load": {
+            "input_tokens": t.input,
+            "output_tokens": t.output,
+            "prefix_share": t.prefix_share,
+            "concurrency": concurrency,
+            "requests_per_s": rate,
+            "ttft_limit_ms": t.ttft.map(|s| s.ms()),
+            "tpot_limit_ms": t.tpot.map(|s| s.ms()),
+            "context_tokens": t.context,
+        },
+        "picks": picks.collect::<Vec<_>>(),
+        "plans": answer.plans.iter().map(plan_value).collect::<Vec<_>>(),
+        "pareto": answer.pareto.iter().map(|p| json!({
+            "node": p.node, "gpu": p.gpu, "gpus": p.gpus,
+            "layout": layout_json(&p.layout),
+            "formats": {"weights": p.weights.name(), "kv": p.kv.name()},
+            "tokens_per_s_per_user": p.interactivity,
+            "output_tokens_per_s_per_gpu": p.output_tokens_per_s_per_gpu,
+        })).collect::<Vec<_>>(),
+        "rejections": answer.rejections.iter().map(|r| json!({
+            "reason": r.reason,
+            "count": r.count,
+            "nearest": {
+                "candidate": r.nearest.candidate,
+                "message": r.nearest.rejection.sentence(),
+                "fix": r.nearest.rejection.fix(),
+            },
+        })).collect::<Vec<_>>(),
+        "assumptions": answer.assumptions,
+        "candidates": answer.candidates,
+    })
+}
+
+fn layout_json(l: &perf::Layout) -> Value {
+    json!({"tp": l.tp, "pp": l.pp, "dp": l.dp, "ep": l.ep})
+}
+
+fn plan_json(plan: &Plan, explain: Option<units::Term>) -> Value {
+    let s = &plan.serving;
+    let generates = plan.load.output > 1.0;
+    let mut value = json!({
+        "node": plan.node,
+        "gpu": plan.gpu,
+        "gpus_per_node": plan.gpus_per_node,
+        "nodes": plan.nodes,
+        "gpus": plan.gpus,
+        "layout": layout_json(&plan.layout),
+        "nodes_per_replica": plan.nodes_per_replica,
+        "formats": {"weights": plan.formats.weights.name(), "kv": plan.formats.kv.name()},
+        "own_format": plan.own_format,
+        "engine": plan.engine.name(),
+        "replicas": plan.replicas,
+        "ttft_ms": s.ttft.ms(),
+        "ttft_ms_low": s.ttft.ms() * s.ttft_band.0,
+        "ttft_ms_high": s.ttft.ms() * s.ttft_band.1,
+        "tpot_ms": if generates { json!(s.tpot.ms()) } else { Value::Null },
+        "tpot_ms_low": if generates { json!(s.tpot.ms() * s.tpot_band.0) } else { Value::Null },
+        "tpot_ms_high": if generates { json!(s.tpot.ms() * s.tpot_band.1) } else { Value::Null },
+        "basis": s.basis.name(),
+        "limited_by": s.limited_by.name(),
+        "in_flight_per_replica": s.in_flight,
+        "utilisation": s.utilisation,
+        "requests_per_s": plan.requests_per_s,
+        "output_tokens_per_s": plan.output_tokens_per_s,
+        "output_tokens_per_s_per_gpu": plan.output_tokens_per_s_per_gpu(),
+        "power_w": plan.power.map(|w| w.0),
+        "memory": memory_json(&plan.memory),
+        "usd_per_hour": plan.usd_per_hour().map(|p| p.0),
+        "usd_per_month": plan.usd_per_hour().map(|p| p.per_month()),
+        "usd_per_million_output_tokens": plan.usd_per_million_output_tokens(),
+        "usd_per_million_total_tokens": plan.usd_per_million_total_tokens(),
+        "usd_per_1000_requests": plan.usd_per_1000_requests(),
+        "offer": plan.offer.as_ref().map(|o| json!({
+            "provider": o.provider,
+            "instance": o.instance,
+            "region": o.region,
+            "kind": o.kind,
+            "usd_per_hour": o.node_usd_per_hour.0,
+            "date": o.date.map(|d| d.to_string()),
+            "age_days": o.age_days,
+            "stale": o.stale,
+            "source": o.source,
+            "other_offers": o.others,
+        })),
+        "notes": plan.notes,
+    });
+    if let Some(term) = explain {
+        value["explain"] = terms::json(&term);
+    }
+    value
+}
+
+/// The memory of the heaviest rank, with the keys that `fit` prints.
+pub fn memory_json(m: &perf::MemoryPlan) -> Value {
+    json!({
+        "usable_bytes": m.capacity.0,
+        "weights_bytes": m.weights.0,
+        "kv_bytes": m.kv.0,
+        "activations_bytes": m.activations.0,
+        "runtime_bytes": m.runtime.0,
+        "reserve_bytes": m.reserve.0,
+        "free_bytes": if m.fits { json!(m.free.0) } else { json!(-(m.shortfall.0 as i64)) },
+    })
+}
