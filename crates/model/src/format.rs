@@ -356,10 +356,8 @@ enum Block {
     Q8_0,
     Q6K,
     Q5K,
-    Q5_0,
     Q4K,
     Q4_0,
-    Iq4Nl,
     Q3K,
     Q2K,
 }
@@ -375,10 +373,10 @@ impl Block {
             Self::Q5K if fits => (256, 176),
             Self::Q5K => (32, 24),
             Self::Q4K if fits => (256, 144),
-            Self::Q4K | Self::Q5_0 => (32, 22),
+            Self::Q4K => (32, 22),
             Self::Q3K if fits => (256, 110),
             Self::Q2K if fits => (256, 84),
-            Self::Q4_0 | Self::Iq4Nl | Self::Q3K | Self::Q2K => (32, 18),
+            Self::Q4_0 | Self::Q3K | Self::Q2K => (32, 18),
         };
         columns.div_ceil(per).saturating_mul(bytes).saturating_mul(rows)
     }
