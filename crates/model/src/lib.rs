@@ -2,9 +2,10 @@
 //! in each format, what its cache costs.
 
 mod format;
+mod near;
 mod spec;
 
-pub use format::{GgufMix, KvFormat, WeightFormat};
+pub use format::{FormatError, GgufMix, KvFormat, WeightFormat};
 pub use spec::{
     Attention, FeedForward, Indexer, LayerRun, Matrix, ModelSpec, Mtp, Problem, Role, Shard, StateSpec, Tower, Window,
 };

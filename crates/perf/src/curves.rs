@@ -1,0 +1,397 @@
+//! Efficiency curves: how much of a peak a kind of work reaches on a GPU, fitted on published measurements and kept
+//! as data with origin, error and range.
+
+use std::sync::LazyLock;
+
+use hardware::{ComputeType, Gpu};
+use units::{Basis, FlopPerSec, Seconds};
+
+use crate::engine::{Engine, EngineProfile};
+use crate::table::{Row, Rows, rows};
+
+/// What a matrix product multiplies, as the curves tell it apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum GemmType {
+    /// FP32 or TF32 operands.
+    Fp32,
+    /// 16-bit operands.
+    Bits16,
+    /// FP8 operands, scales per tensor or channel.
+    Fp8,
+    /// FP8 operands, scales per block.
+    Fp8Block,
+    /// INT8 operands.
+    Int8,
+    /// NVFP4 operands.
+    Nvfp4,
+    /// 8-bit weights, 16-bit arithmetic.
+    WeightOnly8,
+    /// Weights below 8 bit, 16-bit arithmetic.
+    WeightOnly4,
+}
+
+impl GemmType {
+    /// The name in data files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fp32 => "fp32",
+            Self::Bits16 => "bits16",
+            Self::Fp8 => "fp8",
+            Self::Fp8Block => "fp8_block",
+            Self::Int8 => "int8",
+            Self::Nvfp4 => "nvfp4",
+            Self::WeightOnly8 => "weight_only8",
+            Self::WeightOnly4 => "weight_only4",
+        }
+    }
+
+    /// The peak that products of this type run against; `None` where the GPU lacks it.
+    pub fn peak(self, gpu: &Gpu) -> Option<FlopPerSec> {
+        let dense = |kind| gpu.peaks.dense(kind);
+        match self {
+            Self::Fp32 => dense(ComputeType::Tf32).or(dense(ComputeType::Fp32)).or(gpu.peaks.matrix16()),
+            Self::Bits16 | Self::WeightOnly8 | Self::WeightOnly4 => gpu.peaks.matrix16(),
+            Self::Fp8 | Self::Fp8Block => dense(ComputeType::Fp8),
+            Self::Int8 => dense(ComputeType::Int8),
+            Self::Nvfp4 => dense(ComputeType::Fp4),
+        }
+    }
+}
+
+/// Where a curve for a GPU came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Lent {
+    /// Fitted on this very GPU.
+    Own,
+    /// Lent by a GPU of the same architecture and memory kind.
+    Architecture,
+    /// A default for any GPU.
+    Default,
+}
+
+impl Lent {
+    /// A curve lent is weaker than one's own.
+    fn weaken(self, basis: Basis) -> Basis {
+        match self {
+            Self::Own => basis,
+            Self::Architecture => basis.weakest(Basis::Derived),
+            Self::Default => Basis::Assumed,
+        }
+    }
+}
+
+/// Efficiency of matrix products: `time^4 = (FLOP / (peak × e_c) × (1 + wave / (m n)) × (1 + k_half / k))^4 +
+/// (bytes / (bandwidth × e_m))^4`, plus a launch that graphs hide.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GemmCurve {
+    /// Share of the dense peak at large shapes.
+    pub e_c: f64,
+    /// Share of the memory bandwidth at small `m`.
+    pub e_m: f64,
+    /// Output elements of a wave: below them part of the GPU idles.
+    pub wave: f64,
+    /// Inner length at which the k loop is half as efficient.
+    pub k_half: f64,
+    /// How it is known for this GPU.
+    pub basis: Basis,
+}
+
+/// Efficiency of routed experts (grouped products).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ExpertCurve {
+    /// Share of the dense peak.
+    pub e_c: f64,
+    /// Share of the memory bandwidth.
+    pub e_m: f64,
+    /// How it is known for this GPU.
+    pub basis: Basis,
+}
+
+/// Efficiency of attention.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AttentionCurve {
+    /// Share of the bandwidth at which decoding reads the cache.
+    pub decode_bandwidth: f64,
+    /// Share of the 16-bit peak in decoding.
+    pub decode_compute: f64,
+    /// Share of the 16-bit peak in prefill.
+    pub prefill_compute: f64,
+    /// How it is known for this GPU.
+    pub basis: Basis,
+}
+
+/// Time of a collective: `alpha + ramp × sqrt(min(size, 1 MB) / 1 MB) + wire bytes / (link × efficiency)`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CollectiveCurve {
+    /// Time of an empty one.
+    pub alpha: Seconds,
+    /// Extra time that grows up to a megabyte.
+    pub ramp: Seconds,
+    /// Share of the link's bandwidth of one direction.
+    pub efficiency: f64,
+    /// How it is known.
+    pub basis: Basis,
+}
+
+/// Multiplicative error band of an estimate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Band {
+    /// Times the estimate: 10 % of comparable measurements lie below.
+    pub low: f64,
+    /// Times the estimate: 10 % of comparable measurements lie above.
+    pub high: f64,
+}
+
+/// Small kernels of a mechanism in units of those of one dense layer.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct KernelCounts {
+    /// Quantised attention projections.
+    pub quantised: f64,
+    /// Routed experts.
+    pub moe: f64,
+    /// Shared experts.
+    pub shared_expert: f64,
+    /// Multi-head latent attention.
+    pub mla: f64,
+    /// Sparse attention.
+    pub sparse_attention: f64,
+    /// Linear attention and state spaces.
+    pub linear_attention: f64,
+}
+
+/// All curves.
+#[derive(Clone, Debug)]
+pub struct Curves {
+    gemm: Rows,
+    experts: Rows,
+    attention: Rows,
+    collectives: Vec<Collective>,
+    bands: Rows,
+    kernels: KernelCounts,
+    engines: [EngineProfile; 4],
+}
+
+#[derive(Clone, Debug)]
+struct Collective {
+    op: String,
+    link: String,
+    ranks: u32,
+    curve: CollectiveCurve,
+}
+
+static EMBEDDED: LazyLock<Curves> = LazyLock::new(|| {
+    Curves::parse(&Files {
+        gemm: include_str!("../data/gemm.csv"),
+        experts: include_str!("../data/experts.csv"),
+        attention: include_str!("../data/attention.csv"),
+        collectives: include_str!("../data/collectives.csv"),
+        bands: include_str!("../data/bands.csv"),
+        kernels: include_str!("../data/kernels.csv"),
+        engines: include_str!("../data/engines.csv"),
+    })
+});
+
+/// The texts of the data files.
+#[derive(Clone, Copy, Debug)]
+pub struct Files<'a> {
+    /// `gemm.csv`.
+    pub gemm: &'a str,
+    /// `experts.csv`.
+    pub experts: &'a str,
+    /// `attention.csv`.
+    pub attention: &'a str,
+    /// `collectives.csv`.
+    pub collectives: &'a str,
+    /// `bands.csv`.
+    pub bands: &'a str,
+    /// `kernels.csv`.
+    pub kernels: &'a str,
+    /// `engines.csv`.
+    pub engines: &'a str,
+}
+
+impl Curves {
+    /// The curves that come with the program.
+    pub fn embedded() -> &'static Self {
+        &EMBEDDED
+    }
+
+    /// Reads the data files. Rows that lack a figure are left out; a missing engine is taken with neutral figures.
+    pub fn parse(files: &Files<'_>) -> Self {
+        let engine_rows = rows(files.engines);
+        let engine = |e| EngineProfile::read(e, &engine_rows).unwrap_or_else(|| EngineProfile::neutral(e));
+        let kernel_rows = rows(files.kernels);
+        let kernel = |name: &str| {
+            kernel_rows.iter().find(|r| r.text("mechanism") == name).and_then(|r| r.number("multiplier")).unwrap_or(0.0)
+        };
+        Self {
+            gemm: rows(files.gemm),
+            experts: rows(files.experts),
+            attention: rows(files.attention),
+            collectives: rows(files.collectives).iter().filter_map(collective).collect(),
+            bands: rows(files.bands),
+            kernels: KernelCounts {
+                quantised: kernel("quantised"),
+                moe: kernel("moe"),
+                shared_expert: kernel("shared_expert"),
+                mla: kernel("mla"),
+                sparse_attention: kernel("sparse_attention"),
+                linear_attention: kernel("linear_attention"),
+            },
+            engines: Engine::ALL.map(engine),
+        }
+    }
+
+    /// The figures of an engine.
+    pub fn engine(&self, engine: Engine) -> &EngineProfile {
+        &self.engines[engine as usize]
+    }
+
+    /// Small kernels by mechanism.
+    pub fn kernels(&self) -> &KernelCounts {
+        &self.kernels
+    }
+
+    /// Efficiency of matrix products on a GPU: its own curve, else one of its architecture, else the default of its
+    /// memory kind; a type without any curve borrows that of 16-bit products.
+    pub fn gemm(&self, gpu: &Gpu, kind: GemmType) -> GemmCurve {
+        let with = |name: &str| {
+            nearest(&self.gemm, gpu, |r| r.text("dtype") == name).map(|(row, lent)| GemmCurve {
+                e_c: row.number("e_c").unwrap_or(0.5),
+                e_m: row.number("e_m").unwrap_or(0.7),
+                wave: row.number("wave_elements").unwrap_or(0.0),
+                k_half: row.number("k_half").unwrap_or(0.0),
+                basis: lent.weaken(row.basis()),
+            })
+        };
+        let own = with(kind.name());
+        match own {
+            Some(curve) if curve.basis < Basis::Assumed => curve,
+            own => {
+                let sixteen = with(GemmType::Bits16.name()).map(|c| GemmCurve { basis: Basis::Assumed, ..c });
+                own.or(sixteen).unwrap_or(GemmCurve {
+                    e_c: 0.5,
+                    e_m: 0.7,
+                    wave: 0.0,
+                    k_half: 0.0,
+                    basis: Basis::Assumed,
+                })
+            }
+        }
+    }
+
+    /// Efficiency of routed experts.
+    pub fn experts(&self, gpu: &Gpu, kind: GemmType) -> ExpertCurve {
+        let exact = nearest(&self.experts, gpu, |r| r.text("dtype") == kind.name());
+        let any = || nearest(&self.experts, gpu, |r| r.text("dtype") == "any");
+        let found = match exact {
+            Some((row, lent)) if lent < Lent::Default => Some((row, lent)),
+            other => any().or(other),
+        };
+        found.map_or(ExpertCurve { e_c: 0.3, e_m: 0.6, basis: Basis::Assumed }, |(row, lent)| ExpertCurve {
+            e_c: row.number("e_c").unwrap_or(0.3),
+            e_m: row.number("e_m").unwrap_or(0.6),
+            basis: lent.weaken(row.basis()),
+        })
+    }
+
+    /// Efficiency of attention.
+    pub fn attention(&self, gpu: &Gpu) -> AttentionCurve {
+        nearest(&self.attention, gpu, |_| true).map_or(
+            AttentionCurve { decode_bandwidth: 0.5, decode_compute: 0.3, prefill_compute: 0.4, basis: Basis::Assumed },
+            |(row, lent)| AttentionCurve {
+                decode_bandwidth: row.number("decode_bandwidth").unwrap_or(0.5),
+                decode_compute: row.number("decode_compute").unwrap_or(0.3),
+                prefill_compute: row.number("prefill_compute").unwrap_or(0.4),
+                basis: lent.weaken(row.basis()),
+            },
+        )
+    }
+
+    /// A collective over `ranks` on a kind of link (`nvlink-4`, `pcie-5`, `fabric`): the curve of the next rank count
+    /// at or above, else of the largest known; the basis falls to derived where the count is not its own. A link
+    /// without curves of its own borrows those of its kind.
+    pub fn collective(&self, op: &str, link: &str, ranks: u32) -> CollectiveCurve {
+        let kind = link.split('-').next().unwrap_or(link);
+        let exact = |c: &&Collective| c.op == op && c.link == link;
+        let similar = |c: &&Collective| c.op == op && c.link.split('-').next() == Some(kind);
+        let pick = |of: &dyn Fn(&&Collective) -> bool| -> Option<&Collective> {
+            let above = self.collectives.iter().filter(of).filter(|c| c.ranks >= ranks).min_by_key(|c| c.ranks);
+            above.or_else(|| self.collectives.iter().filter(of).max_by_key(|c| c.ranks))
+        };
+        let (found, lent) = match pick(&exact) {
+            Some(c) => (Some(c), Lent::Own),
+            None => (pick(&similar), Lent::Architecture),
+        };
+        match found {
+            Some(c) => {
+                let lent = if c.ranks == ranks { lent } else { lent.max(Lent::Architecture) };
+                // beyond the largest known count, latency grows with the number of steps of a tree
+                let steps = (f64::from(ranks.max(2)).log2() / f64::from(c.ranks.max(2)).log2()).max(1.0);
+                CollectiveCurve { alpha: c.curve.alpha * steps, basis: lent.weaken(c.curve.basis), ..c.curve }
+            }
+            None => CollectiveCurve {
+                alpha: Seconds::from_us(20.0),
+                ramp: Seconds::ZERO,
+                efficiency: 0.5,
+                basis: Basis::Assumed,
+            },
+        }
+    }
+
+    /// The error band of a figure (`tpot`, `ttft`) by the weakest basis of its inputs.
+    pub fn band(&self, figure: &str, basis: Basis) -> Band {
+        let found = self.bands.iter().find(|r| r.text("figure") == figure && r.text("input_basis") == basis.name());
+        found
+            .and_then(|r| Some(Band { low: r.number("low")?, high: r.number("high")? }))
+            .unwrap_or(Band { low: 0.4, high: 2.5 })
+    }
+}
+
+fn collective(row: &Row) -> Option<Collective> {
+    Some(Collective {
+        op: row.text("op").to_owned(),
+        link: row.text("link").to_owned(),
+        ranks: row.number("ranks")? as u32,
+        curve: CollectiveCurve {
+            alpha: Seconds::from_us(row.number("alpha_us")?),
+            ramp: Seconds::from_us(row.number("ramp_us")?),
+            efficiency: row.number("efficiency").filter(|e| *e > 0.0)?,
+            basis: row.basis(),
+        },
+    })
+}
+
+/// The kind of memory as the curves tell it apart.
+fn memory_kind(gpu: &Gpu) -> &'static str {
+    let kind = &gpu.memory.kind;
+    if kind.starts_with("HBM") {
+        "hbm"
+    } else if kind.starts_with("GDDR") {
+        "gddr"
+    } else {
+        "other"
+    }
+}
+
+/// The row for a GPU: by its id, else by architecture and memory kind, else the default (`*`) of that memory kind.
+fn nearest<'a>(rows: &'a Rows, gpu: &Gpu, keep: impl Fn(&Row) -> bool) -> Option<(&'a Row, Lent)> {
+    let memory = memory_kind(gpu);
+    let mut best: Option<(&Row, Lent)> = None;
+    for row in rows.iter().filter(|r| keep(r)) {
+        let scope = row.text("scope");
+        let lent = if scope == gpu.id {
+            Lent::Own
+        } else if scope == gpu.architecture && row.text("memory") == memory {
+            Lent::Architecture
+        } else if scope == "*" && matches!(row.text("memory"), m if m == memory || m == "any") {
+            Lent::Default
+        } else {
+            continue;
+        };
+        if best.is_none_or(|(_, other)| lent < other) {
+            best = Some((row, lent));
+        }
+    }
+    best
+}

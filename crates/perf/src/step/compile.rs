@@ -1,0 +1,401 @@
+//! Walking the layers into the table.
+
+use hardware::{ComputeType, NodeShape};
+use model::{Attention, FeedForward, Matrix, ModelSpec, Role, Shard, WeightFormat};
+use units::{Basis, Seconds};
+
+use crate::curves::{Curves, GemmType};
+use crate::engine::{Engine, Formats};
+use crate::layout::Layout;
+use crate::rank::{cut, matrix_bytes, stage_layers};
+use crate::step::attention::{AttentionGroup, power_mean};
+use crate::step::links::Group;
+use crate::step::{Column, CompileError, N, StepModel, grid};
+
+/// One kind of matrix product of a rank: `count` of them with the same figures.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Product {
+    part: usize,
+    count: f64,
+    /// FLOP per token over the effective peak, wave and k loop aside.
+    compute_per_token: f64,
+    /// Time that products of very few tokens take at least for want of parallel work.
+    compute_floor: f64,
+    /// Time to read the weights.
+    weights: f64,
+    /// Time per token to read inputs and write outputs.
+    traffic_per_token: f64,
+}
+
+impl Product {
+    /// Time and whether reading weights is the larger part.
+    fn time(&self, tokens: f64) -> (f64, bool) {
+        let compute = self.compute_per_token * tokens + self.compute_floor;
+        let memory = self.weights + self.traffic_per_token * tokens;
+        (self.count * power_mean(compute, memory), memory >= compute)
+    }
+}
+
+/// Routed experts of one kind of layer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Experts {
+    layers: f64,
+    experts: f64,
+    top_k: f64,
+    /// Time to read all experts of the rank once.
+    weights: f64,
+    compute_per_token: f64,
+    traffic_per_token: f64,
+}
+
+impl Experts {
+    /// `tokens` of the whole stage; the expected number of distinct experts is `E (1 − (1 − k/E)^tokens)`.
+    fn time(&self, tokens: f64) -> (f64, bool) {
+        let share = 1.0 - (tokens * (-self.top_k / self.experts).ln_1p()).exp();
+        let memory = self.weights * share.clamp(0.0, 1.0) + self.traffic_per_token * tokens;
+        let compute = self.compute_per_token * tokens;
+        let time = (memory.powi(3) + compute.powi(3)).cbrt();
+        (self.layers * time, memory >= compute)
+    }
+}
+
+/// What products of a role run as: quantised or not, on what peak.
+fn gemm_type(format: WeightFormat, quantised: bool, node: &NodeShape, dtype_bytes: u8) -> GemmType {
+    let has = |kind| node.gpu.peaks.dense(kind).is_some();
+    if !quantised {
+        let wide = matches!(format, WeightFormat::Fp32) || dtype_bytes >= 4 && format == WeightFormat::Fp32;
+        return if wide { GemmType::Fp32 } else { GemmType::Bits16 };
+    }
+    match (format, format.compute_bits()) {
+        (WeightFormat::Int8, _) if has(ComputeType::Int8) => GemmType::Int8,
+        (WeightFormat::Fp8Block, _) if has(ComputeType::Fp8) => GemmType::Fp8Block,
+        (WeightFormat::Fp8Channel | WeightFormat::Fp8Tensor, _) if has(ComputeType::Fp8) => GemmType::Fp8,
+        (_, 4) if has(ComputeType::Fp4) => GemmType::Nvfp4,
+        _ if format.weight_bits() >= 8 => GemmType::WeightOnly8,
+        _ => GemmType::WeightOnly4,
+    }
+}
+
+pub(crate) fn compile(
+    spec: &ModelSpec,
+    layout: &Layout,
+    node: &NodeShape,
+    nodes_per_replica: u32,
+    engine: Engine,
+    formats: &Formats,
+    curves: &'static Curves,
+) -> Result<StepModel, CompileError> {
+    layout.check(spec)?;
+    let gpu = &node.gpu;
+    if spec.layers.is_empty() {
+        return Err(CompileError::NoLayers { model: spec.name.clone() });
+    }
+    let available = u64::from(nodes_per_replica) * u64::from(node.gpus);
+    if u64::from(layout.gpus()) > available {
+        return Err(CompileError::TooFewGpus {
+            layout: *layout,
+            gpus: layout.gpus(),
+            nodes: nodes_per_replica,
+            per_node: node.gpus,
+        });
+    }
+    let no_peak = || CompileError::NoPeak { gpu: gpu.id.clone() };
+    let peak16 = gpu.peaks.matrix16().filter(|p| p.0 > 0.0).ok_or_else(no_peak)?.0;
+    let bandwidth = gpu.memory.bandwidth.0;
+    if bandwidth.is_nan() || bandwidth <= 0.0 {
+        return Err(CompileError::NoBandwidth { gpu: gpu.id.clone() });
+    }
+
+    let mut walk = Walk {
+        spec,
+        layout,
+        node,
+        formats,
+        curves,
+        peak16,
+        bandwidth,
+        products: Vec::new(),
+        experts: Vec::new(),
+        basis: Basis::Measured,
+        notes: Vec::new(),
+    };
+    let total_layers: u32 = spec.layers.iter().map(|r| r.count).fold(0, u32::saturating_add);
+    // stages wait for the longest
+    let longest = stage_layers(total_layers, layout.pp).into_iter().max().unwrap_or(total_layers);
+    let uneven = f64::from(longest) * f64::from(layout.pp) / f64::from(total_layers.max(1));
+
+    let attention_curve = curves.attention(gpu);
+    let profile = curves.engine(engine);
+    let kernels = curves.kernels();
+    let mut attention: Vec<AttentionGroup> = Vec::new();
+    let mut equivalents = 0.0;
+    let (mut reduces, mut exchanges) = (0.0, 0.0);
+    let mut exchange_width = 0.0;
+    for run in &spec.layers {
+        let layers = f64::from(run.count) * uneven;
+        for kind in std::iter::once(&run.attention).chain(&run.cross) {
+            let group =
+                AttentionGroup::new(kind, layers, spec, layout.tp, formats.kv, &attention_curve, bandwidth, peak16);
+            if !attention.iter_mut().any(|g| g.merge(&group)) {
+                attention.push(group);
+            }
+        }
+        for m in &run.matrices {
+            walk.matrix(m, layers, run.feed_forward);
+        }
+        let quantised = formats.weights.quantises(Role::Attention, &spec.unquantised);
+        let mut count = 1.0;
+        if quantised {
+            count += kernels.quantised;
+        }
+        match &run.attention {
+            Attention::Mla { indexer, .. } => {
+                count += kernels.mla;
+                if indexer.is_some() {
+                    count += kernels.sparse_attention;
+                }
+            }
+            Attention::Linear(_) => count += kernels.linear_attention,
+            Attention::Gqa { .. } | Attention::Cross { .. } | Attention::None => {}
+        }
+        reduces += layers;
+        match run.feed_forward {
+            FeedForward::Moe { top_k, .. } => {
+                count += kernels.moe;
+                if run.matrices.iter().any(|m| m.role == Role::SharedExpert) {
+                    count += kernels.shared_expert;
+                }
+                if layout.dp > 1 {
+                    exchanges += layers;
+                    exchange_width = f64::from(top_k).max(exchange_width);
+                } else {
+                    reduces += layers;
+                }
+            }
+            FeedForward::Dense => reduces += layers,
+            FeedForward::None => {}
+        }
+        equivalents += layers * count;
+    }
+    walk.merge_products();
+
+    let mut notes = std::mem::take(&mut walk.notes);
+    let tensor = Group::new(node, layout.tp, &mut notes);
+    let stage = Group::new(node, layout.stage_gpus(), &mut notes);
+    let replica = Group::new(node, layout.gpus(), &mut notes);
+    notes.dedup();
+    let (tensor_c, stage_c, replica_c) =
+        (tensor.collectives(curves), stage.collectives(curves), replica.collectives(curves));
+    let mut basis = walk.basis.weakest(attention_curve.basis).weakest(profile.basis);
+    for (ranks, group, timed) in [
+        (layout.tp, &tensor, &tensor_c),
+        (layout.stage_gpus(), &stage, &stage_c),
+        (layout.gpus(), &replica, &replica_c),
+    ] {
+        if ranks > 1 {
+            basis = basis.weakest(group.basis).weakest(timed.basis());
+        }
+    }
+
+    let hidden_bytes = spec.hidden as f64 * 2.0;
+    let stages = f64::from(layout.pp);
+    let dp = f64::from(layout.dp);
+    let columns: Vec<Column> = grid()
+        .map(|tokens| {
+            let mut parts = [0.0; N];
+            let mut weight_bound = 0.0;
+            for product in &walk.products {
+                let (time, bound) = product.time(tokens);
+                parts[product.part] += time;
+                if bound {
+                    weight_bound += time;
+                }
+            }
+            for experts in &walk.experts {
+                let (time, bound) = experts.time(tokens * dp);
+                parts[2] += time;
+                if bound {
+                    weight_bound += time;
+                }
+            }
+            let bytes = tokens * hidden_bytes;
+            if layout.tp > 1 {
+                parts[3] = reduces * tensor_c.all_reduce(bytes);
+            }
+            if layout.dp > 1 {
+                let copies = exchange_width.min(f64::from(layout.stage_gpus()));
+                let gather = 2.0 * stage_c.gather(bytes * dp);
+                // dispatch in 8 bit, combine in 16 bit
+                let exchange = stage_c.all_to_all(bytes * copies * 0.5) + stage_c.all_to_all(bytes * copies);
+                parts[4] = exchanges * gather.min(exchange);
+            }
+            if layout.pp > 1 {
+                parts[5] = stages * replica_c.send(bytes);
+            }
+            Column { parts, weight_bound }
+        })
+        .collect();
+
+    let head_product = walk.head();
+    let head: Vec<f64> = grid()
+        .map(|sequences| {
+            let product = head_product.map_or(0.0, |p| p.time(sequences).0);
+            let gather = if layout.tp > 1 { tensor_c.gather(sequences * spec.vocab as f64 * 2.0) } else { 0.0 };
+            product + gather
+        })
+        .collect();
+    basis = basis.weakest(walk.basis);
+
+    let totals = columns.iter().map(|c| c.parts.iter().sum()).collect();
+    Ok(StepModel {
+        columns,
+        totals,
+        head,
+        attention,
+        step_overhead: profile.step.0 * stages,
+        kernel_overhead: profile.layer.0 * equivalents,
+        sequence_overhead: profile.sequence.0,
+        layout: *layout,
+        profile,
+        basis,
+        notes,
+        tpot_band: curves.band("tpot", basis),
+        ttft_band: curves.band("ttft", basis),
+    })
+}
+
+struct Walk<'a> {
+    spec: &'a ModelSpec,
+    layout: &'a Layout,
+    node: &'a NodeShape,
+    formats: &'a Formats,
+    curves: &'static Curves,
+    peak16: f64,
+    bandwidth: f64,
+    products: Vec<Product>,
+    experts: Vec<Experts>,
+    basis: Basis,
+    notes: Vec<String>,
+}
+
+impl Walk<'_> {
+    fn kind(&self, role: Role) -> GemmType {
+        let quantised = self.formats.weights.quantises(role, &self.spec.unquantised);
+        gemm_type(self.formats.weights, quantised, self.node, self.spec.dtype_bytes)
+    }
+
+    fn peak(&self, kind: GemmType) -> f64 {
+        kind.peak(&self.node.gpu).map(|p| p.0).filter(|p| *p > 0.0).unwrap_or(self.peak16)
+    }
+
+    fn matrix(&mut self, m: &Matrix, layers: f64, feed_forward: FeedForward) {
+        let part = match m.role {
+            Role::Attention | Role::Indexer | Role::Mixer => 0,
+            Role::Mlp | Role::SharedExpert | Role::Router | Role::Other => 1,
+            Role::Expert => {
+                self.expert(m, layers, feed_forward);
+                return;
+            }
+            Role::Embedding | Role::Head | Role::Tower => return,
+        };
+        if let Some(product) = self.product(m, part, layers) {
+            self.products.push(product);
+        }
+    }
+
+    fn product(&mut self, m: &Matrix, part: usize, layers: f64) -> Option<Product> {
+        let kind = self.kind(m.role);
+        let curve = self.curves.gemm(&self.node.gpu, kind);
+        self.basis = self.basis.weakest(curve.basis);
+        let rank = cut(m, self.layout);
+        let (n, k) = (rank.output as f64, rank.input as f64);
+        if n < 1.0 || k < 1.0 {
+            return None;
+        }
+        let peak = self.peak(kind) * curve.e_c;
+        let bytes = matrix_bytes(m, self.layout, self.spec, self.formats.weights) as f64;
+        let bandwidth = self.bandwidth * curve.e_m;
+        let loops = 1.0 + curve.k_half / k;
+        let copies = rank.copies.max(1) as f64;
+        let flop = 2.0 * n * k;
+        Some(Product {
+            part,
+            count: layers * copies,
+            compute_per_token: flop * loops / peak,
+            // FLOP x wave / (m n) does not depend on m
+            compute_floor: 2.0 * k * curve.wave * loops / peak,
+            weights: bytes / copies / bandwidth,
+            traffic_per_token: 2.0 * (n + k) / bandwidth,
+        })
+    }
+
+    fn expert(&mut self, m: &Matrix, layers: f64, feed_forward: FeedForward) {
+        let FeedForward::Moe { experts, top_k } = feed_forward else {
+            return;
+        };
+        let kind = self.kind(Role::Expert);
+        let curve = self.curves.experts(&self.node.gpu, kind);
+        self.basis = self.basis.weakest(curve.basis);
+        let gpus = f64::from(self.layout.stage_gpus());
+        let inner = gpus / f64::from(self.layout.ep);
+        let bytes = matrix_bytes(m, self.layout, self.spec, self.formats.weights) as f64;
+        let bandwidth = self.bandwidth * curve.e_m;
+        let top_k = f64::from(top_k.min(experts)).max(1.0);
+        let one = m.output as f64 * m.input as f64;
+        let stage = Experts {
+            layers,
+            experts: f64::from(experts.max(1)).max(top_k),
+            top_k,
+            weights: bytes / bandwidth,
+            compute_per_token: 2.0 * one * top_k / gpus / (self.peak(kind) * curve.e_c),
+            traffic_per_token: 2.0 * top_k * (m.output as f64 + m.input as f64) / inner.max(1.0) / gpus * inner
+                / bandwidth,
+        };
+        self.experts.push(stage);
+    }
+
+    /// The output head over one rank's slice of the vocabulary; `None` where the model has none.
+    fn head(&mut self) -> Option<Product> {
+        let tied = self.spec.embedding.iter().find(|m| m.role == Role::Embedding);
+        let matrix = self.spec.head.as_ref().or(if self.spec.tied { tied } else { None })?;
+        let m = Matrix { role: Role::Head, shard: Shard::Output, ..matrix.clone() };
+        self.product(&m, 1, 1.0)
+    }
+
+    /// Adds up products with the same figures.
+    fn merge_products(&mut self) {
+        let mut merged: Vec<Product> = Vec::with_capacity(self.products.len());
+        for product in &self.products {
+            let same = merged.iter_mut().find(|p| Product { count: product.count, ..**p } == *product);
+            match same {
+                Some(p) => p.count += product.count,
+                None => merged.push(*product),
+            }
+        }
+        self.products = merged;
+        let mut experts: Vec<Experts> = Vec::with_capacity(self.experts.len());
+        for stage in &self.experts {
+            match experts.iter_mut().find(|e| Experts { layers: stage.layers, ..**e } == *stage) {
+                Some(e) => e.layers += stage.layers,
+                None => experts.push(*stage),
+            }
+        }
+        self.experts = experts;
+    }
+}
+
+/// Time of a product alone, for the fit and its tests: one matrix of `n` × `k` over `m` tokens.
+pub fn product_time(
+    m: f64,
+    n: f64,
+    k: f64,
+    weight_bytes: f64,
+    peak: f64,
+    bandwidth: f64,
+    curve: &crate::curves::GemmCurve,
+) -> Seconds {
+    let loops = 1.0 + curve.k_half / k.max(1.0);
+    let compute = 2.0 * k * (m * n + curve.wave) * loops / (peak * curve.e_c);
+    let memory = (weight_bytes + 2.0 * m * (n + k)) / (bandwidth * curve.e_m);
+    Seconds(power_mean(compute, memory))
+}
