@@ -7,7 +7,7 @@ use hardware::NodeShape;
 use model::{ModelSpec, WeightFormat};
 use perf::{
     Arrival, Capacity, Curves, Engine, Formats, MemoryLoad, MemoryPlan, RankWeights, ServingEstimate, ServingLoad,
-    StepModel, memory_with, serving,
+    StepModel, memory_figures, serving,
 };
 use units::Seconds;
 
@@ -79,7 +79,7 @@ pub struct Context<'a> {
     /// The engine.
     pub engine: Engine,
     /// Efficiency curves.
-    pub curves: &'a Curves,
+    pub curves: &'static Curves,
 }
 
 impl Context<'_> {
@@ -87,12 +87,11 @@ impl Context<'_> {
     pub fn memory(
         &self,
         node: &NodeShape,
-        cut: Cut,
         weights: &RankWeights,
         formats: &Formats,
     ) -> Result<MemoryPlan, Rejection> {
-        let load = MemoryLoad { sequences: 1, tokens: self.traffic.context, weights_only: false };
-        let plan = memory_with(weights, self.spec, &cut.layout, node, self.engine, formats, &load, Capacity::CudaTotal);
+        let load = MemoryLoad { sequences: 1, tokens: self.traffic.context, ..MemoryLoad::default() };
+        let plan = memory_figures(self.spec, weights, node, self.engine, formats, &load, Capacity::CudaTotal);
         if plan.fits {
             return Ok(plan);
         }
@@ -152,7 +151,7 @@ impl Context<'_> {
             replicas,
             nodes,
             gpus: nodes * u64::from(node.gpus),
-            output_tokens_per_s: estimate.output_tokens_per_s.0 * total,
+            output_tokens_per_s: estimate.output_tokens_per_s * total,
             requests_per_s: estimate.requests_per_s * total,
             memory,
             load: per_replica(replicas),
@@ -164,7 +163,7 @@ impl Context<'_> {
     fn carries(&self, estimate: &ServingEstimate, load: &ServingLoad) -> bool {
         match load.arrival {
             Arrival::Concurrency(n) => estimate.admitted >= n * 0.999,
-            Arrival::Rate(_) => estimate.utilisation <= MAX_UTILISATION,
+            Arrival::Rate(_) => !estimate.saturated && estimate.utilisation <= MAX_UTILISATION,
         }
     }
 

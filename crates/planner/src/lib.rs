@@ -17,6 +17,7 @@ mod search;
 mod sites;
 mod workload;
 
+pub use constraints::engine_runs;
 pub use evaluate::MAX_UTILISATION;
 pub use fit::{DEFAULT_SEQUENCES, DEFAULT_TOKENS, Fit, FitRequest, fit};
 pub use plan::{Answer, ParetoPoint, Pick, PickReason, Plan, PlanOffer};

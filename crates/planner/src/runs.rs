@@ -55,7 +55,7 @@ pub fn runs(
     engine: Engine,
     formats: &[WeightFormat],
     traffic: &Traffic,
-    curves: &Curves,
+    curves: &'static Curves,
 ) -> Option<Run> {
     let tokens = traffic.context;
     for &weights in formats {

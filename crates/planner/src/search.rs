@@ -4,7 +4,7 @@ use hardware::{Hardware, NodeShape};
 use jiff::civil::Date;
 use market::{Market, QuoteFilter};
 use model::{KvFormat, ModelSpec, WeightFormat};
-use perf::{Batch, Capacity, Curves, Engine, Formats, MemoryLoad, StepModel, memory};
+use perf::{Capacity, Curves, Engine, Formats, MemoryLoad, StepModel, memory};
 use units::{Term, Watts};
 
 use crate::constraints::{budget, engine_runs, host_disk, host_ram, max_nodes};
@@ -27,7 +27,7 @@ const WORTH_A_ROW: f64 = 1.25;
 pub struct Planner<'a> {
     hardware: &'a Hardware,
     market: &'a Market,
-    curves: &'a Curves,
+    curves: &'static Curves,
     today: Date,
 }
 
@@ -42,7 +42,7 @@ struct Chosen {
 
 impl<'a> Planner<'a> {
     /// A planner over these catalogs; ages of prices are counted to `today`.
-    pub fn new(hardware: &'a Hardware, market: &'a Market, curves: &'a Curves, today: Date) -> Self {
+    pub fn new(hardware: &'a Hardware, market: &'a Market, curves: &'static Curves, today: Date) -> Self {
         Self { hardware, market, curves, today }
     }
 
@@ -125,11 +125,7 @@ impl<'a> Planner<'a> {
             self.curves,
         );
         match step {
-            Ok(step) => {
-                let decodes = plan.serving.in_flight.max(1.0);
-                let context = plan.load.input + plan.load.output / 2.0;
-                explained.explain(step.explain(&Batch::decode(decodes, decodes * context)))
-            }
+            Ok(step) => explained.explain(plan.serving.explain(&step)),
             Err(e) => explained.explain(Term::time("step", plan.serving.tpot).formula(e.to_string())),
         }
     }
