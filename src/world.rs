@@ -1,0 +1,262 @@
+//! What a command works on: the catalogs with the user's own files on top, the day, and models by name or path.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use clap::ArgMatches;
+use hardware::{Finding, Gpu, Hardware, NodeShape, OnSpec, Sources};
+use jiff::civil::Date;
+use market::Market;
+use model::{Catalog, CatalogEntry, ModelSpec};
+use perf::Curves;
+use planner::{PlanRequest, find_key};
+use serde_json::{Map, Value};
+use units::UsdPerHour;
+
+use crate::error::CliError;
+
+/// The catalogs and the day.
+pub struct World {
+    /// GPUs and node types.
+    pub hardware: Hardware,
+    /// Providers and offers.
+    pub market: Market,
+    /// The day that ages are counted to.
+    pub today: Date,
+}
+
+/// The outcome of `catalog check`.
+pub struct CheckReport {
+    /// Every problem found.
+    pub findings: Vec<Finding>,
+    /// What was checked, in a line.
+    pub checked: String,
+}
+
+fn store_error(e: store::StoreError) -> CliError {
+    let hint = e.hint();
+    let mut message = e.to_string();
+    let mut cause = std::error::Error::source(&e);
+    while let Some(c) = cause {
+        message.push_str(&format!(": {c}"));
+        cause = c.source();
+    }
+    let error = CliError::new(message);
+    match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+fn catalog_folders(matches: &ArgMatches) -> (Option<PathBuf>, Option<PathBuf>) {
+    let named = matches.get_one::<String>("catalog").map(PathBuf::from);
+    let given = std::env::var_os("NODEWISE_CONFIG_DIR").filter(|v| !v.is_empty()).map(PathBuf::from);
+    (store::config_dir(given.as_deref()), named)
+}
+
+impl World {
+    /// The embedded catalogs with the user's files over them. A broken row of the user's stops the command.
+    pub fn load(matches: &ArgMatches) -> Result<Self, CliError> {
+        let (config, named) = catalog_folders(matches);
+        let catalog = store::Catalog::load(config.as_deref(), named.as_deref()).map_err(store_error)?;
+        let errors: Vec<&Finding> =
+            catalog.findings.iter().filter(|f| f.severity == hardware::Severity::Error).collect();
+        if let Some(first) = errors.first() {
+            let files: Vec<String> = catalog.files.iter().map(|f| f.display().to_string()).collect();
+            return Err(CliError::new(first).hint(format!(
+                "{} error(s) in your catalog files; see all with `nodewise catalog check {}`",
+                errors.len(),
+                files.join(" ")
+            )));
+        }
+        Ok(Self { hardware: catalog.hardware, market: catalog.market, today: today(matches)? })
+    }
+
+    /// [`World::load`] with the user's own prices.
+    pub fn load_priced(matches: &ArgMatches, prices: &[(String, UsdPerHour)]) -> Result<Self, CliError> {
+        let mut world = Self::load(matches)?;
+        for (name, price) in prices {
+            let id = world.gpu(name)?.id.to_string();
+            world.market.override_price(&id, *price);
+        }
+        Ok(world)
+    }
+
+    /// Checks the named catalog files, or everything embedded and the user's own.
+    pub fn check(matches: &ArgMatches, files: &[PathBuf]) -> Result<CheckReport, CliError> {
+        let mut findings = Vec::new();
+        if files.is_empty() {
+            let (mut hardware, found) = Hardware::parse(hardware::GPUS_CSV, hardware::NODES_CSV, hardware::SOURCES_CSV);
+            findings.extend(found);
+            let (market, found) =
+                Market::parse(market::PROVIDERS_CSV, market::OFFERS_CSV, market::SOURCES_CSV, &hardware);
+            findings.extend(found);
+            let (config, named) = catalog_folders(matches);
+            let own = store::Catalog::load(config.as_deref(), named.as_deref()).map_err(store_error)?;
+            findings.extend(own.findings);
+            let mut checked = format!(
+                "{} GPUs, {} node types, {} providers, {} offers",
+                hardware.gpus().len(),
+                hardware.nodes().len(),
+                market.providers().len(),
+                market.offers().len()
+            );
+            if !own.files.is_empty() {
+                hardware = own.hardware;
+                checked.push_str(&format!(
+                    " and {} files of yours ({} GPUs in all)",
+                    own.files.len(),
+                    hardware.gpus().len()
+                ));
+            }
+            return Ok(CheckReport { findings, checked });
+        }
+        // named files are read in the order of their references: GPUs before the nodes and offers that name them
+        let mut hardware = Hardware::embedded();
+        let mut market = Market::embedded(&hardware);
+        let mut ordered: Vec<(usize, &PathBuf)> = Vec::new();
+        for path in files {
+            const KINDS: [&str; 5] = ["sources", "gpus", "nodes", "providers", "offers"];
+            let name = path.file_name().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();
+            let Some(kind) = KINDS.iter().position(|k| name.contains(k)) else {
+                return Err(CliError::new(format!("cannot tell what `{}` holds", path.display()))
+                    .hint("its name must contain gpus, nodes, providers or offers, like `my-gpus.csv`"));
+            };
+            ordered.push((kind, path));
+        }
+        ordered.sort_by_key(|(kind, _)| *kind);
+        let mut sources = Sources::default();
+        for (kind, path) in &ordered {
+            let text = store::read_text(path, store::MAX_CATALOG_FILE).map_err(store_error)?;
+            let name = path.display().to_string();
+            match kind {
+                0 => sources = Sources::parse(&name, &text, &mut findings),
+                1 => findings.extend(hardware.add_gpus(&name, &text, &sources)),
+                2 => findings.extend(hardware.add_nodes(&name, &text, &sources)),
+                3 => findings.extend(market.add_providers(&name, &text, &sources)),
+                _ => findings.extend(market.add_offers(&name, &text, &sources, &hardware)),
+            }
+        }
+        Ok(CheckReport { findings, checked: format!("{} files", files.len()) })
+    }
+
+    /// A GPU by id, with suggestions on a miss.
+    pub fn gpu(&self, name: &str) -> Result<&Gpu, CliError> {
+        self.hardware.find_gpu(name).map_err(|e| CliError::new(&e).hint(e.hint()))
+    }
+
+    /// Reads `[NODES x] COUNT x GPU`, a node type or an offer.
+    pub fn on(&self, text: &str) -> Result<(NodeShape, u32), CliError> {
+        let fail = |e: hardware::OnError| CliError::new(&e).hint(e.hint());
+        let spec: OnSpec = text.trim().parse().map_err(fail)?;
+        match spec.resolve(&self.hardware) {
+            Ok(found) => Ok(found),
+            Err(e) => match self.market.find_offers(spec.target()).first() {
+                // an offer whose instance is no node type of the catalog: its GPU and count, topology assumed
+                Some(&at) => {
+                    let offer = &self.market.offers()[at];
+                    let Some(count) = offer.whole_gpus() else {
+                        return Err(CliError::new(format!("`{text}` is a part of a GPU"))
+                            .hint("fitting works on whole GPUs"));
+                    };
+                    let nodes = spec.nodes_of_type().map_err(fail)?;
+                    Ok((NodeShape::generic(self.gpu(&offer.gpu)?, count), nodes))
+                }
+                None => Err(fail(e)),
+            },
+        }
+    }
+
+    /// The model of a request: a bare size, a path, or a catalog name.
+    pub fn spec(request: &PlanRequest) -> Result<ModelSpec, CliError> {
+        match request.params {
+            Some(params) => {
+                let weights = request.weights.first().copied().unwrap_or(model::WeightFormat::Bf16);
+                Ok(ModelSpec::bare(&format!("{params} parameters"), params, request.active, weights))
+            }
+            None => Self::model(&request.model),
+        }
+    }
+
+    /// A model by path or catalog name.
+    pub fn model(name: &str) -> Result<ModelSpec, CliError> {
+        let path = Path::new(name);
+        let looks_like_path =
+            name.starts_with(['.', '/', '~']) || name.ends_with(".json") || path.is_file() || path.is_dir();
+        if looks_like_path {
+            let file = store::read_model_path(path).map_err(store_error)?;
+            return model::read_config(&file.name, &file.bytes)
+                .map_err(|e| CliError::new(&e).within(file.path.display()).hint(e.hint()));
+        }
+        let entry = Catalog::embedded().find(name).map_err(|e| CliError::new(&e).hint(e.hint()))?;
+        entry.spec().map_err(|e| CliError::new(&e).within(entry.name()).hint(e.hint()))
+    }
+
+    /// Every model of the embedded catalog.
+    pub fn catalog_models() -> Vec<&'static CatalogEntry> {
+        Catalog::embedded().entries().iter().collect()
+    }
+
+    /// The embedded efficiency curves.
+    pub fn curves() -> &'static Curves {
+        static CURVES: OnceLock<&'static Curves> = OnceLock::new();
+        CURVES.get_or_init(Curves::embedded)
+    }
+}
+
+fn today(matches: &ArgMatches) -> Result<Date, CliError> {
+    match matches.get_one::<String>("today") {
+        Some(text) => text.parse().map_err(|_| {
+            CliError::new(format!("cannot read `{text}` as a date")).hint("type for example `2026-11-30`")
+        }),
+        None => Ok(jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date()),
+    }
+}
+
+/// A request from a JSON object whose keys are the long flags; values are strings, numbers, booleans or lists of them.
+pub fn request_from_json(text: &str) -> Result<PlanRequest, CliError> {
+    let value: Value = serde_json::from_str(text)
+        .map_err(|e| CliError::new(format!("not JSON: {e}")).hint("an object like {\"model\": \"llama-3.1-8b\", \"rate\": 2}"))?;
+    let Value::Object(object) = value else {
+        return Err(CliError::new("not a JSON object").hint("an object like {\"model\": \"llama-3.1-8b\", \"rate\": 2}"));
+    };
+    let mut request = PlanRequest::default();
+    let mut set = |key: &str, value: &Value| -> Result<(), CliError> {
+        let text = match value {
+            Value::String(s) => s.clone(),
+            Value::Number(n) => n.to_string(),
+            Value::Bool(b) => b.to_string(),
+            other => {
+                return Err(CliError::new(format!("`{key}` cannot be {other}"))
+                    .hint("use a string, a number or a list of them"));
+            }
+        };
+        Ok(request.set(key, &text)?)
+    };
+    for (key, value) in &object {
+        find_key(key)?;
+        match value {
+            Value::Null => {}
+            Value::Array(items) => items.iter().try_for_each(|v| set(key, v))?,
+            other => set(key, other)?,
+        }
+    }
+    Ok(request)
+}
+
+/// A request as JSON: what [`request_from_json`] reads.
+pub fn request_to_json(request: &PlanRequest) -> Value {
+    let mut object = Map::new();
+    for (name, value) in request.pairs() {
+        let repeats = find_key(name).is_ok_and(|k| k.repeats);
+        if repeats {
+            let list = object.entry(name).or_insert_with(|| Value::Array(Vec::new()));
+            if let Value::Array(items) = list {
+                items.push(Value::String(value));
+            }
+        } else {
+            object.insert(name.into(), Value::String(value));
+        }
+    }
+    Value::Object(object)
+}
