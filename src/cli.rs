@@ -2,7 +2,7 @@
 //! and a JSON key are one thing.
 
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, builder::EnumValueParser};
-use planner::{Key, KEYS, PlanRequest};
+use planner::{KEYS, Key, PlanRequest};
 
 use crate::error::CliError;
 use crate::out::Format;
@@ -131,7 +131,20 @@ fn fit() -> Command {
     Command::new("fit")
         .about("Does a model fit these nodes, and what is left (memory only)")
         .after_help(EXIT_CODES)
-        .args(request_args(&["model", "params", "active", "weights", "kv", "context", "concurrency", "engine", "tp", "pp", "dp", "ep"]))
+        .args(request_args(&[
+            "model",
+            "params",
+            "active",
+            "weights",
+            "kv",
+            "context",
+            "concurrency",
+            "engine",
+            "tp",
+            "pp",
+            "dp",
+            "ep",
+        ]))
         .arg(
             Arg::new("on")
                 .long("on")
@@ -160,7 +173,13 @@ fn model() -> Command {
     Command::new("model")
         .about("A model's anatomy from its own files: parameters, weights, cache")
         .after_help(EXIT_CODES)
-        .arg(Arg::new("models").value_name("MODEL").num_args(0..).value_hint(ValueHint::AnyPath).help("names, config.json files or directories"))
+        .arg(
+            Arg::new("models")
+                .value_name("MODEL")
+                .num_args(0..)
+                .value_hint(ValueHint::AnyPath)
+                .help("names, config.json files or directories"),
+        )
         .arg(Arg::new("all").long("all").action(ArgAction::SetTrue).help("every model of the catalog"))
         .args(request_args(&["weights", "kv", "context"]))
 }
@@ -185,11 +204,9 @@ fn gpus() -> Command {
         .about("List GPUs, or compare some side by side")
         .args_conflicts_with_subcommands(true)
         .arg(filter_arg("words that a GPU must contain, like `hopper`, `80`, `amd`"))
-        .subcommand(
-            Command::new("compare")
-                .about("Compare GPUs side by side")
-                .arg(Arg::new("gpus").value_name("GPU").num_args(2..).required(true).help("exact ids, like h100-sxm h100-pcie")),
-        )
+        .subcommand(Command::new("compare").about("Compare GPUs side by side").arg(
+            Arg::new("gpus").value_name("GPU").num_args(2..).required(true).help("exact ids, like h100-sxm h100-pcie"),
+        ))
 }
 
 fn prices() -> Command {
@@ -198,7 +215,12 @@ fn prices() -> Command {
         .after_help(EXIT_CODES)
         .arg(filter_arg("words that an offer must contain, like `h100`, `aws`, `us-east`"))
         .args(request_args(&["gpu", "provider", "region", "purchase", "tier", "price"]))
-        .arg(Arg::new("stats").long("stats").action(ArgAction::SetTrue).help("medians per GPU over providers instead of offers"))
+        .arg(
+            Arg::new("stats")
+                .long("stats")
+                .action(ArgAction::SetTrue)
+                .help("medians per GPU over providers instead of offers"),
+        )
 }
 
 fn filter_arg(help: &'static str) -> Arg {

@@ -6,6 +6,7 @@ mod cli;
 mod cmd;
 mod error;
 mod out;
+mod request_json;
 mod world;
 
 use std::process::ExitCode;

@@ -25,7 +25,8 @@ pub fn run(matches: &ArgMatches) -> Result<ExitCode, CliError> {
             Severity::Error => errors += 1,
             Severity::Warning => warnings += 1,
         }
-        let place = if finding.line > 0 { format!("{}:{}", finding.file, finding.line) } else { finding.file.to_string() };
+        let place =
+            if finding.line > 0 { format!("{}:{}", finding.file, finding.line) } else { finding.file.to_string() };
         text.push_str(&format!("{place}: {}: {}\n", finding.severity.name(), finding.message));
     }
     text.push_str(&format!("{}: {errors} errors, {warnings} warnings\n", report.checked));

@@ -10,7 +10,7 @@ use planner::{DEFAULT_SEQUENCES, DEFAULT_TOKENS, Fit, FitRequest, PlanRequest, f
 use serde_json::{Value, json};
 use units::{Bytes, group_thousands};
 
-use super::plan::memory_json;
+use super::plan_json::memory_json;
 use super::{NO, Shared};
 use crate::cli::read_request;
 use crate::error::CliError;
@@ -121,8 +121,16 @@ fn list(spec: &ModelSpec, answers: &[(String, NodeShape, FitRequest, Fit)]) -> T
             Cell::text(fit.layout.to_string()),
             shown(m.weights),
             if known { shown(m.kv) } else { Cell::unknown() },
-            if fit.fits { shown(m.free) } else { Cell::shown(format!("-{}", amount(m.shortfall, nominal)), -(m.shortfall.0 as i64)) },
-            if fit.fits { shown(left) } else { Cell::shown(format!("-{}", amount(missing, nominal)), -(missing.0 as i64)) },
+            if fit.fits {
+                shown(m.free)
+            } else {
+                Cell::shown(format!("-{}", amount(m.shortfall, nominal)), -(m.shortfall.0 as i64))
+            },
+            if fit.fits {
+                shown(left)
+            } else {
+                Cell::shown(format!("-{}", amount(missing, nominal)), -(missing.0 as i64))
+            },
             Cell::count((known && fit.fits).then_some(m.kv_tokens_max)),
             Cell::count((known && fit.fits).then_some(m.sequences_max)),
         ]);
@@ -133,7 +141,9 @@ fn list(spec: &ModelSpec, answers: &[(String, NodeShape, FitRequest, Fit)]) -> T
 fn below(spec: &ModelSpec, request: &FitRequest) -> Vec<String> {
     let mut lines = Vec::new();
     if request.weights_only {
-        lines.push("weights only: no cache, activations or runtime are counted, so nothing is left to serve with".into());
+        lines.push(
+            "weights only: no cache, activations or runtime are counted, so nothing is left to serve with".into(),
+        );
     } else {
         lines.push(load_line(request));
     }

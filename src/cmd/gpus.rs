@@ -153,9 +153,7 @@ fn facts(gpus: &[&Gpu]) -> Table {
     });
     fact("PCIe", &|g| Cell::text(g.pcie.map_or(String::new(), |p| format!("{}.0 x{}", p.generation, p.lanes))));
     fact("PCIe, one direction (GB/s)", &|g| Cell::number(g.pcie.map(|p| p.per_direction().0 / 1e9)));
-    fact("link over PCIe", &|g| {
-        Cell::text(ratio(g).map_or(String::new(), |r| format!("{}x", sig3(r))))
-    });
+    fact("link over PCIe", &|g| Cell::text(ratio(g).map_or(String::new(), |r| format!("{}x", sig3(r)))));
     fact("power (W)", &|g| Cell::number(g.tdp.map(|w| w.0)));
     fact("launched", &|g| Cell::text(g.launch_year.map_or(String::new(), |y| y.to_string())));
     table

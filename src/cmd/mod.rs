@@ -6,6 +6,7 @@ mod gpus;
 mod model;
 mod nodes;
 mod plan;
+mod plan_json;
 mod prices;
 mod runs;
 

@@ -101,7 +101,8 @@ fn anatomy(spec: &ModelSpec, request: &PlanRequest) -> Value {
         out["kv_of_a_sequence"] = json!({"tokens": tokens, "format": kv.name(), "bytes": spec.kv_bytes(tokens, kv).0});
     }
     if !request.weights.is_empty() {
-        let formats = request.weights.iter().map(|f| json!({"format": f.name(), "weights_bytes": spec.weights_bytes(*f).0}));
+        let formats =
+            request.weights.iter().map(|f| json!({"format": f.name(), "weights_bytes": spec.weights_bytes(*f).0}));
         out["formats"] = Value::Array(formats.collect());
     }
     out
@@ -191,7 +192,11 @@ fn page(spec: &ModelSpec, request: &PlanRequest, shared: &Shared) -> String {
     line("", String::new(), "");
     if spec.kv_known() {
         let kv = kv_format(request);
-        line("KV cache per token", format!("{} B", group_thousands(spec.kv_bytes_per_token(kv).0)), &format!("{}, one copy, below every window", kv.name()));
+        line(
+            "KV cache per token",
+            format!("{} B", group_thousands(spec.kv_bytes_per_token(kv).0)),
+            &format!("{}, one copy, below every window", kv.name()),
+        );
         let state = spec.state_bytes_per_sequence();
         if state.0 > 0 {
             line("state per sequence", state.to_string(), "whatever the context");
@@ -200,7 +205,9 @@ fn page(spec: &ModelSpec, request: &PlanRequest, shared: &Shared) -> String {
         if let Some(context) = request.context {
             lengths = vec![context];
         }
-        for tokens in lengths.into_iter().filter(|&t| request.context.is_some() || spec.max_context == 0 || t <= spec.max_context) {
+        for tokens in
+            lengths.into_iter().filter(|&t| request.context.is_some() || spec.max_context == 0 || t <= spec.max_context)
+        {
             line(&format!("  {} tokens", group_thousands(tokens)), spec.kv_bytes(tokens, kv).to_string(), "");
         }
     } else {

@@ -63,7 +63,8 @@ pub fn run(matches: &ArgMatches, shared: &Shared) -> Result<ExitCode, CliError> 
 
 fn haystack(node: &NodeType) -> String {
     let fabric = node.fabric.as_ref().map_or("", |f| &f.name);
-    format!("{} {} {} {} {} {}", node.id, node.provider, node.name, node.gpu, node.topology.name(), fabric).to_lowercase()
+    format!("{} {} {} {} {} {}", node.id, node.provider, node.name, node.gpu, node.topology.name(), fabric)
+        .to_lowercase()
 }
 
 /// `8`, `0.5`: whole counts without decimals.

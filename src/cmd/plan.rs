@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use clap::ArgMatches;
 use model::{KvFormat, ModelSpec};
 use planner::{Answer, Load, Pick, PickReason, Plan, PlanRequest, Planner};
-use serde_json::{Value, json};
+use serde_json::Value;
 use units::sig3;
 
+use super::plan_json::document;
 use super::{NO, Shared};
 use crate::cli::read_request;
 use crate::error::CliError;
@@ -79,7 +80,7 @@ fn read_document(source: &str) -> Result<PlanRequest, CliError> {
     if text.len() as u64 > MAX_REQUEST {
         return Err(CliError::new(format!("the request in `{source}` is larger than 1 MiB")));
     }
-    crate::world::request_from_json(&text).map_err(|e| e.within(format!("request in `{source}`")))
+    crate::request_json::request_from_json(&text).map_err(|e| e.within(format!("request in `{source}`")))
 }
 
 fn head(spec: &ModelSpec, answer: &Answer, shared: &Shared) -> String {
@@ -155,7 +156,8 @@ fn pick_lines(pick: &Pick, answer: &Answer, width: usize) -> String {
         return format!("{label:<9}the same plan\n");
     }
     let s = &plan.serving;
-    let band = |t: units::Seconds, (low, high): (f64, f64)| format!("{t} ({}-{})", sig3(t.ms() * low), sig3(t.ms() * high));
+    let band =
+        |t: units::Seconds, (low, high): (f64, f64)| format!("{t} ({}-{})", sig3(t.ms() * low), sig3(t.ms() * high));
     let mut first = plan.title();
     if let (Some(price), Some(offer)) = (plan.usd_per_hour(), &plan.offer) {
         first.push_str(&format!(": {price}, {} {}", offer.provider, age(offer.age_days)));
@@ -307,139 +309,4 @@ fn assumptions(answer: &Answer, request: &PlanRequest, shared: &Shared) -> Strin
     }
     out.push_str(&format!("\nagain: {}\n", request.to_command()));
     out
-}
-
-fn document(
-    spec: &ModelSpec,
-    request: &PlanRequest,
-    answer: &Answer,
-    explain: &dyn Fn(&Plan) -> Option<units::Term>,
-) -> Value {
-    let t = &answer.traffic;
-    let (concurrency, rate) = match t.load {
-        Load::Concurrency(n) => (json!(n), Value::Null),
-        Load::Rate(r) => (Value::Null, json!(r)),
-    };
-    let plan_value = |plan: &Plan| plan_json(plan, explain(plan));
-    let picks = answer.picks.iter().map(|p| {
-        let mut value = plan_json(&answer.plans[p.plan], None);
-        value["reason"] = json!(p.reason.name());
-        value["rank"] = json!(p.plan + 1);
-        value["remark"] = json!(p.remark);
-        value
-    });
-    json!({
-        "request": crate::world::request_to_json(request),
-        "command": request.to_command(),
-        "query": request.to_query(),
-        "model": {
-            "name": spec.name,
-            "parameters_total": spec.params_total().0,
-            "parameters_active": spec.params_active().0,
-            "weights_format": spec.weights.name(),
-            "weights_bytes": spec.weights_bytes_checkpoint().0,
-        },
-        "load": {
-            "input_tokens": t.input,
-            "output_tokens": t.output,
-            "prefix_share": t.prefix_share,
-            "concurrency": concurrency,
-            "requests_per_s": rate,
-            "ttft_limit_ms": t.ttft.map(|s| s.ms()),
-            "tpot_limit_ms": t.tpot.map(|s| s.ms()),
-            "context_tokens": t.context,
-        },
-        "picks": picks.collect::<Vec<_>>(),
-        "plans": answer.plans.iter().map(plan_value).collect::<Vec<_>>(),
-        "pareto": answer.pareto.iter().map(|p| json!({
-            "node": p.node, "gpu": p.gpu, "gpus": p.gpus,
-            "layout": layout_json(&p.layout),
-            "formats": {"weights": p.weights.name(), "kv": p.kv.name()},
-            "tokens_per_s_per_user": p.interactivity,
-            "output_tokens_per_s_per_gpu": p.output_tokens_per_s_per_gpu,
-        })).collect::<Vec<_>>(),
-        "rejections": answer.rejections.iter().map(|r| json!({
-            "reason": r.reason,
-            "count": r.count,
-            "nearest": {
-                "candidate": r.nearest.candidate,
-                "message": r.nearest.rejection.sentence(),
-                "fix": r.nearest.rejection.fix(),
-            },
-        })).collect::<Vec<_>>(),
-        "assumptions": answer.assumptions,
-        "candidates": answer.candidates,
-    })
-}
-
-fn layout_json(l: &perf::Layout) -> Value {
-    json!({"tp": l.tp, "pp": l.pp, "dp": l.dp, "ep": l.ep})
-}
-
-fn plan_json(plan: &Plan, explain: Option<units::Term>) -> Value {
-    let s = &plan.serving;
-    let generates = plan.load.output > 1.0;
-    let mut value = json!({
-        "node": plan.node,
-        "gpu": plan.gpu,
-        "gpus_per_node": plan.gpus_per_node,
-        "nodes": plan.nodes,
-        "gpus": plan.gpus,
-        "layout": layout_json(&plan.layout),
-        "nodes_per_replica": plan.nodes_per_replica,
-        "formats": {"weights": plan.formats.weights.name(), "kv": plan.formats.kv.name()},
-        "own_format": plan.own_format,
-        "engine": plan.engine.name(),
-        "replicas": plan.replicas,
-        "ttft_ms": s.ttft.ms(),
-        "ttft_ms_low": s.ttft.ms() * s.ttft_band.0,
-        "ttft_ms_high": s.ttft.ms() * s.ttft_band.1,
-        "tpot_ms": if generates { json!(s.tpot.ms()) } else { Value::Null },
-        "tpot_ms_low": if generates { json!(s.tpot.ms() * s.tpot_band.0) } else { Value::Null },
-        "tpot_ms_high": if generates { json!(s.tpot.ms() * s.tpot_band.1) } else { Value::Null },
-        "basis": s.basis.name(),
-        "limited_by": s.limited_by.name(),
-        "in_flight_per_replica": s.in_flight,
-        "utilisation": s.utilisation,
-        "requests_per_s": plan.requests_per_s,
-        "output_tokens_per_s": plan.output_tokens_per_s,
-        "output_tokens_per_s_per_gpu": plan.output_tokens_per_s_per_gpu(),
-        "power_w": plan.power.map(|w| w.0),
-        "memory": memory_json(&plan.memory),
-        "usd_per_hour": plan.usd_per_hour().map(|p| p.0),
-        "usd_per_month": plan.usd_per_hour().map(|p| p.per_month()),
-        "usd_per_million_output_tokens": plan.usd_per_million_output_tokens(),
-        "usd_per_million_total_tokens": plan.usd_per_million_total_tokens(),
-        "usd_per_1000_requests": plan.usd_per_1000_requests(),
-        "offer": plan.offer.as_ref().map(|o| json!({
-            "provider": o.provider,
-            "instance": o.instance,
-            "region": o.region,
-            "kind": o.kind,
-            "usd_per_hour": o.node_usd_per_hour.0,
-            "date": o.date.map(|d| d.to_string()),
-            "age_days": o.age_days,
-            "stale": o.stale,
-            "source": o.source,
-            "other_offers": o.others,
-        })),
-        "notes": plan.notes,
-    });
-    if let Some(term) = explain {
-        value["explain"] = terms::json(&term);
-    }
-    value
-}
-
-/// The memory of the heaviest rank, with the keys that `fit` prints.
-pub fn memory_json(m: &perf::MemoryPlan) -> Value {
-    json!({
-        "usable_bytes": m.capacity.0,
-        "weights_bytes": m.weights.0,
-        "kv_bytes": m.kv.0,
-        "activations_bytes": m.activations.0,
-        "runtime_bytes": m.runtime.0,
-        "reserve_bytes": m.reserve.0,
-        "free_bytes": if m.fits { json!(m.free.0) } else { json!(-(m.shortfall.0 as i64)) },
-    })
 }

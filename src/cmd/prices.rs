@@ -80,27 +80,22 @@ pub fn run(matches: &ArgMatches, shared: &Shared) -> Result<ExitCode, CliError> 
     let count = table.rows.len();
     let mut below = vec![
         format!("{count} of {} offers; — is unknown, never 0", world.market.offers().len()),
-        format!("`!` after an age: older than {} days or undated; prices are of whole instances, also of parts of a GPU", market::STALE_AFTER_DAYS),
+        format!(
+            "`!` after an age: older than {} days or undated; prices are of whole instances, also of parts of a GPU",
+            market::STALE_AFTER_DAYS
+        ),
         "medians over providers: `nodewise prices --stats`".to_owned(),
     ];
     for o in world.market.overrides() {
-        below.push(format!("your price for {}: {} per GPU, in place of {} quotes", o.gpu, o.usd_per_gpu_hour, o.offers));
+        below
+            .push(format!("your price for {}: {} per GPU, in place of {} quotes", o.gpu, o.usd_per_gpu_hour, o.offers));
     }
     print_table(&table, &shared.style, &below);
     Ok(found(count > 0, "offer", "`nodewise prices` lists all of them"))
 }
 
 fn haystack(o: &Offer) -> String {
-    format!(
-        "{} {} {} {} {} {}",
-        o.gpu,
-        o.provider,
-        o.instance,
-        o.region,
-        o.kind.name(),
-        o.tier.name()
-    )
-    .to_lowercase()
+    format!("{} {} {} {} {} {}", o.gpu, o.provider, o.instance, o.region, o.kind.name(), o.tier.name()).to_lowercase()
 }
 
 fn row(o: &Offer, world: &World) -> Vec<Cell> {

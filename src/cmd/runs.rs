@@ -57,8 +57,7 @@ pub fn run(matches: &ArgMatches, shared: &Shared) -> Result<ExitCode, CliError> 
             continue;
         }
         looked_at += 1;
-        let formats =
-            if request.weights.is_empty() { formats_to_try(&spec, engine) } else { request.weights.clone() };
+        let formats = if request.weights.is_empty() { formats_to_try(&spec, engine) } else { request.weights.clone() };
         if let Some(run) = runs(&spec, &shape, nodes, engine, &formats, &traffic, World::curves()) {
             rows.push((spec, run));
         }

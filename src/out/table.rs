@@ -176,7 +176,9 @@ impl Table {
     /// An array of objects, one per row.
     pub fn json(&self) -> Value {
         let object = |row: &Vec<Cell>| {
-            Value::Object(self.columns.iter().zip(row).map(|(c, cell)| (c.key.to_owned(), cell.value.clone())).collect())
+            Value::Object(
+                self.columns.iter().zip(row).map(|(c, cell)| (c.key.to_owned(), cell.value.clone())).collect(),
+            )
         };
         Value::Array(self.rows.iter().map(object).collect())
     }

@@ -84,12 +84,7 @@ pub struct Context<'a> {
 
 impl Context<'_> {
     /// The memory of a cut if its weights fit and one sequence of the longest context does.
-    pub fn memory(
-        &self,
-        node: &NodeShape,
-        weights: &RankWeights,
-        formats: &Formats,
-    ) -> Result<MemoryPlan, Rejection> {
+    pub fn memory(&self, node: &NodeShape, weights: &RankWeights, formats: &Formats) -> Result<MemoryPlan, Rejection> {
         let load = MemoryLoad { sequences: 1, tokens: self.traffic.context, ..MemoryLoad::default() };
         let plan = memory_figures(self.spec, weights, node, self.engine, formats, &load, Capacity::CudaTotal);
         if plan.fits {

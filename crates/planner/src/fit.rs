@@ -70,7 +70,9 @@ impl FitRequest {
         let mut last = None;
         let tps: Vec<u32> = match self.tp {
             Some(tp) => vec![tp],
-            None => (1..=node.gpus.max(node.domain().min(total))).rev().filter(|tp| total.is_multiple_of(tp * dp)).collect(),
+            None => {
+                (1..=node.gpus.max(node.domain().min(total))).rev().filter(|tp| total.is_multiple_of(tp * dp)).collect()
+            }
         };
         for tp in tps {
             let pp = match self.pp {

@@ -100,7 +100,8 @@ fn sizes(most: u32) -> Vec<u32> {
 
 /// Divisors of `n` that are powers of two, and `n` itself.
 fn divisors(n: u32) -> Vec<u32> {
-    let mut all: Vec<u32> = (0..32).map(|i| 1u32 << i).take_while(|&d| d <= n).filter(|&d| n.is_multiple_of(d)).collect();
+    let mut all: Vec<u32> =
+        (0..32).map(|i| 1u32 << i).take_while(|&d| d <= n).filter(|&d| n.is_multiple_of(d)).collect();
     if !all.contains(&n) {
         all.push(n);
     }

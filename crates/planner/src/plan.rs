@@ -147,16 +147,16 @@ impl Plan {
             let basis = if offer.stale || offer.rank_class > 0 { Basis::Assumed } else { Basis::Measured };
             parts.push(
                 Term::new("price", Value::UsdPerHour(total.0))
-                    .formula(format!("{} nodes x {} ({}, {})", self.nodes, offer.node_usd_per_hour, offer.provider, offer.kind))
+                    .formula(format!(
+                        "{} nodes x {} ({}, {})",
+                        self.nodes, offer.node_usd_per_hour, offer.provider, offer.kind
+                    ))
                     .basis(basis),
             );
             if let Some(cost) = self.usd_per_1000_requests() {
                 parts.push(
                     Term::new("cost_of_1000_requests", Value::Number(cost, "USD"))
-                        .formula(format!(
-                            "price / ({} requests/s x 3600 s) x 1000",
-                            units::sig3(self.requests_per_s)
-                        ))
+                        .formula(format!("price / ({} requests/s x 3600 s) x 1000", units::sig3(self.requests_per_s)))
                         .basis(basis),
                 );
             }

@@ -215,14 +215,6 @@ impl Rejections {
         }
     }
 
-    /// Adds those of another collection.
-    pub fn merge(&mut self, other: Self) {
-        for (_, group) in other.groups {
-            let candidate = group.nearest.candidate;
-            self.add_many(group.nearest.rejection, group.count, || candidate);
-        }
-    }
-
     /// The groups, most frequent first.
     pub fn into_groups(self) -> Vec<RejectionGroup> {
         let mut groups: Vec<_> = self.groups.into_values().collect();

@@ -210,7 +210,9 @@ pub fn find_key(name: &str) -> Result<&'static Key, RequestError> {
     KEYS.iter().find(|k| k.name == name).ok_or_else(|| {
         let near = KEYS
             .iter()
-            .filter(|k| name.len() > 1 && (k.name.starts_with(name) || name.starts_with(k.name) || k.name.contains(name)))
+            .filter(|k| {
+                name.len() > 1 && (k.name.starts_with(name) || name.starts_with(k.name) || k.name.contains(name))
+            })
             .map(|k| format!("`{}`", k.name))
             .collect::<Vec<_>>();
         let hint = if near.is_empty() {
@@ -285,7 +287,9 @@ impl PlanRequest {
                     price.parse().map_err(|e: UnitError| RequestError::new(key, v, e.problem, e.hint))?;
                 Ok((gpu.trim().to_owned(), positive(key, v, price, |p| p.0 > 0.0)?))
             })?,
-            "network-disk" => self.network_disk = *choose_ref(key, value, &[("", true), ("true", true), ("false", false)])?,
+            "network-disk" => {
+                self.network_disk = *choose_ref(key, value, &[("", true), ("true", true), ("false", false)])?
+            }
             "engine" => {
                 self.engine = Some(choose(key, value, &Engine::ALL, |e| e.name())?);
             }
@@ -381,9 +385,8 @@ impl PlanRequest {
 
     /// Checks that no two keys contradict each other.
     pub fn check(&self) -> Result<(), RequestError> {
-        let clash = |key: &str, value: String, problem: &str, hint: &str| {
-            Err(RequestError::new(key, &value, problem, hint))
-        };
+        let clash =
+            |key: &str, value: String, problem: &str, hint: &str| Err(RequestError::new(key, &value, problem, hint));
         if self.model.is_empty() && self.params.is_none() {
             return clash("model", String::new(), "no model is named", "name one, or give a bare size: `--params 70B`");
         }
@@ -399,7 +402,12 @@ impl PlanRequest {
             return clash("active", String::new(), "a model's file says it", "use it only with `--params`");
         }
         if self.concurrency.is_some() && self.rate.is_some() {
-            return clash("rate", self.rate.unwrap_or(0.0).to_string(), "`--concurrency` is given too", "choose one of them");
+            return clash(
+                "rate",
+                self.rate.unwrap_or(0.0).to_string(),
+                "`--concurrency` is given too",
+                "choose one of them",
+            );
         }
         if self.users.is_some() && (self.concurrency.is_some() || self.rate.is_some()) {
             let hint = "users are turned into a rate: leave out `--users`, or `--rate` and `--concurrency`";
@@ -429,14 +437,14 @@ impl PlanRequest {
         let input = self.input.unwrap_or(preset.input);
         let output = self.output.unwrap_or(preset.output);
         if self.input.is_none() || self.output.is_none() {
-            assumptions
-                .push(format!("a {} request is {input} tokens in, {output} out (preset)", workload.name()));
+            assumptions.push(format!("a {} request is {input} tokens in, {output} out (preset)", workload.name()));
         }
         // the preset's cached share belongs to its own prompts: with the user's own shape nothing is assumed cached
         let preset_shape = self.input.is_none();
         let prefix_share = self.prefix_share.unwrap_or(if preset_shape { preset.prefix_share } else { 0.0 });
         if self.prefix_share.is_none() && prefix_share > 0.0 {
-            assumptions.push(format!("{:.0} % of each prompt is found in the prefix cache (preset)", prefix_share * 100.0));
+            assumptions
+                .push(format!("{:.0} % of each prompt is found in the prefix cache (preset)", prefix_share * 100.0));
         }
         let load = if let Some(n) = self.concurrency {
             Load::Concurrency(n)

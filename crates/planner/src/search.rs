@@ -113,8 +113,7 @@ impl<'a> Planner<'a> {
         let sequences = (plan.serving.in_flight.ceil() as u64).max(1);
         let load = MemoryLoad { sequences, tokens: traffic_tokens, ..MemoryLoad::default() };
         let mut explained = plan.clone();
-        explained.memory =
-            memory(spec, &plan.layout, &node, plan.engine, &plan.formats, &load, Capacity::CudaTotal);
+        explained.memory = memory(spec, &plan.layout, &node, plan.engine, &plan.formats, &load, Capacity::CudaTotal);
         let step = StepModel::compile(
             spec,
             &plan.layout,
@@ -140,7 +139,9 @@ impl<'a> Planner<'a> {
     fn assumptions(&self, spec: &ModelSpec, request: &PlanRequest, engine: Engine, plans: &[Plan]) -> Vec<String> {
         let mut out = vec![format!("engine {} with its default memory settings", engine.name())];
         if !spec.kv_known() {
-            out.push("the KV cache of a bare size is unknown and counted as nothing: name a model for a true answer".into());
+            out.push(
+                "the KV cache of a bare size is unknown and counted as nothing: name a model for a true answer".into(),
+            );
         }
         if plans.iter().any(|p| !p.own_format) {
             out.push("`?` after a format: not the checkpoint's own, quality not assessed".into());
@@ -197,8 +198,7 @@ impl Run<'_, '_> {
         let mut fits = false;
         // inside one node or one NVLink domain
         for cut in all.iter().filter(|c| c.nodes * size.gpus <= size.domain.max(size.gpus)) {
-            let places: Vec<usize> =
-                (0..kind.sites.len()).filter(|&i| cut.nodes == 1 || kind.sites[i].gang).collect();
+            let places: Vec<usize> = (0..kind.sites.len()).filter(|&i| cut.nodes == 1 || kind.sites[i].gang).collect();
             fits |= self.candidate(at, kind, &kind.shape, None, *cut, formats, &places, &mut best, &mut fastest);
         }
         // across nodes only where no single node holds the model, by the fewest nodes that do
@@ -318,7 +318,8 @@ impl Run<'_, '_> {
         let class = quote.map_or(0, |q| u8::from(q.rank != market::RankClass::Bookable));
         let value = value(self.request.objective, &evaluated, per_hour.map(|p| p.0), shape) + f64::from(class) * 1e12;
         let latency = evaluated.latency().0;
-        let chosen = |evaluated: Evaluated| Chosen { evaluated, kind: at, site, others, fabric_shape: fabric_shape.cloned() };
+        let chosen =
+            |evaluated: Evaluated| Chosen { evaluated, kind: at, site, others, fabric_shape: fabric_shape.cloned() };
         if fastest.as_ref().is_none_or(|(_, v)| latency < *v) {
             *fastest = Some((chosen(evaluated.clone()), latency));
         }
@@ -385,7 +386,8 @@ impl Run<'_, '_> {
         let own_format = e.formats.weights == spec.weights;
         let mut notes = Vec::new();
         if !own_format {
-            notes.push(format!("{} is not the checkpoint's own format: quality not assessed", e.formats.weights.name()));
+            notes
+                .push(format!("{} is not the checkpoint's own format: quality not assessed", e.formats.weights.name()));
         }
         if shape.topology_basis == units::Basis::Assumed && shape.gpus > 1 {
             notes.push(format!("links inside the node are assumed: {}", shape.topology.name()));
@@ -393,7 +395,8 @@ impl Run<'_, '_> {
         if let Some(quote) = &site.quote {
             notes.extend(quote.marks().into_iter().filter(|m| !m.starts_with("stale")));
         }
-        if e.cut.nodes > 1 && shape.fabric.as_ref().and_then(|f| f.node_rate).is_none() && shape.domain() <= shape.gpus {
+        if e.cut.nodes > 1 && shape.fabric.as_ref().and_then(|f| f.node_rate).is_none() && shape.domain() <= shape.gpus
+        {
             notes.push("the network between the nodes is unknown and assumed slow".into());
         }
         if kind.shape.gpu.preliminary {

@@ -83,7 +83,8 @@ pub fn kinds(
         for count in counts {
             let asked = wanted.nodes.iter().filter(|n| *n.gpu == *gpu.id && n.whole_gpus() == Some(count));
             let asked: Vec<&NodeType> = asked.copied().collect();
-            let by_count = wanted.counts.as_ref().is_none_or(|all| all.iter().any(|(g, c)| **g == *gpu.id && *c == count));
+            let by_count =
+                wanted.counts.as_ref().is_none_or(|all| all.iter().any(|(g, c)| **g == *gpu.id && *c == count));
             if !by_count && asked.is_empty() {
                 continue;
             }
@@ -182,9 +183,7 @@ fn wanted<'a>(hardware: &'a Hardware, market: &Market, request: &PlanRequest) ->
     }
     let mut named = Vec::new();
     for text in &request.gpus {
-        let gpu = hardware
-            .find_gpu(text)
-            .map_err(|e| RequestError::new("gpu", text, e.to_string(), e.hint()))?;
+        let gpu = hardware.find_gpu(text).map_err(|e| RequestError::new("gpu", text, e.to_string(), e.hint()))?;
         named.push(gpu);
     }
     let mut nodes: Vec<&NodeType> = Vec::new();
@@ -198,7 +197,8 @@ fn wanted<'a>(hardware: &'a Hardware, market: &Market, request: &PlanRequest) ->
         let spec: OnSpec = text.parse().map_err(fail)?;
         let (shape, count) = spec.resolve(hardware).map_err(fail)?;
         if count > 1 {
-            let hint = format!("name one node, like `{}`, and limit their number with `--max-nodes {count}`", spec.target());
+            let hint =
+                format!("name one node, like `{}`, and limit their number with `--max-nodes {count}`", spec.target());
             return Err(RequestError::new("node", text, "it is several nodes", hint));
         }
         match hardware.node(&shape.id) {

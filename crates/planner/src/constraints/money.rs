@@ -7,9 +7,7 @@ use crate::rejection::Rejection;
 /// Rejects plans with more nodes than allowed.
 pub fn max_nodes(nodes: u64, limit: Option<u32>) -> Result<(), Rejection> {
     match limit {
-        Some(have) if nodes > u64::from(have) => {
-            Err(Rejection::TooManyNodes { need: nodes, have: u64::from(have) })
-        }
+        Some(have) if nodes > u64::from(have) => Err(Rejection::TooManyNodes { need: nodes, have: u64::from(have) }),
         _ => Ok(()),
     }
 }
