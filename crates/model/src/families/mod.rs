@@ -8,18 +8,22 @@ use crate::spec::ModelSpec;
 mod classic;
 mod cohere;
 mod deepseek;
+mod encoder_decoder;
+mod encoders;
 mod exaone;
 mod falcon;
 mod gemma;
 mod glm;
 mod gpt_oss;
 mod hunyuan;
+mod hybrid;
 mod kimi;
 mod llama;
 mod llama4;
 mod minimax;
 mod mistral;
 mod moe;
+mod nemotron_h;
 mod olmo;
 mod phi;
 mod qwen;
@@ -65,6 +69,10 @@ const FAMILIES: &[Types] = &[
     hunyuan::TYPES,
     minimax::TYPES,
     moe::TYPES,
+    encoders::TYPES,
+    encoder_decoder::TYPES,
+    hybrid::TYPES,
+    nemotron_h::TYPES,
     olmo::TYPES,
 ];
 
