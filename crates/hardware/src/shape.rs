@@ -129,7 +129,8 @@ impl NodeShape {
     /// Switches give every rank its whole port. Without switches a port is split evenly over the peers it is wired to:
     /// among `r` of `n` meshed GPUs a rank uses `(r - 1) / (n - 1)` of it (a seventh towards one peer among eight). A
     /// bridge serves its group alone; as soon as one rank is outside, everything waits for PCIe. Ranks beyond the node
-    /// go by [`Self::inter_node_bandwidth_per_gpu`], the slower of the two, unless the NVLink domain spans nodes.
+    /// go by [`Self::inter_node_bandwidth_per_gpu`], the slower of the two, unless the NVLink domain spans nodes;
+    /// where the fabric is unknown that is zero, and it is for the caller to say so.
     pub fn peer_bandwidth(&self, ranks: u32) -> (BytesPerSec, LinkKind) {
         if ranks <= 1 {
             return (BytesPerSec::ZERO, LinkKind::None);

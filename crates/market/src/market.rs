@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hardware::{Finding, Hardware, NodeType, Sources};
 use units::UsdPerHour;
 
-use crate::offer::{Offer, PriceOrigin};
+use crate::offer::{Offer, OfferKey, PriceOrigin};
 use crate::offer_table::read_offers;
 use crate::provider::Provider;
 use crate::provider_table::read_providers;
@@ -86,13 +86,13 @@ impl Market {
         if self.offers.is_empty() {
             self.offers = read;
         } else {
-            let mut places: HashMap<(Arc<str>, Arc<str>, Arc<str>, Arc<str>), usize> =
-                self.offers.iter().enumerate().map(|(at, o)| (key(o), at)).collect();
+            let mut places: HashMap<OfferKey, usize> =
+                self.offers.iter().enumerate().map(|(at, o)| (o.key(), at)).collect();
             for offer in read {
-                match places.get(&key(&offer)) {
+                match places.get(&offer.key()) {
                     Some(&at) => self.offers[at] = offer,
                     None => {
-                        places.insert(key(&offer), self.offers.len());
+                        places.insert(offer.key(), self.offers.len());
                         self.offers.push(offer);
                     }
                 }
@@ -134,6 +134,8 @@ impl Market {
             offer.spot = was_spot_only.then_some(price);
             offer.on_demand = (!was_spot_only).then_some(price);
             offer.origin = PriceOrigin::User;
+            (offer.date, offer.spot_date) = (None, None);
+            (offer.date_text, offer.spot_date_text) = ("".into(), "".into());
             offer.notes = note.clone();
             offer.source = "--price".into();
         }
@@ -225,8 +227,4 @@ impl Market {
         let same = |o: &Offer| o.provider.eq_ignore_ascii_case(provider) && o.instance.eq_ignore_ascii_case(instance);
         self.offers.iter().enumerate().filter(|(_, o)| same(o)).map(|(at, _)| at).collect()
     }
-}
-
-fn key(offer: &Offer) -> (Arc<str>, Arc<str>, Arc<str>, Arc<str>) {
-    (offer.provider.clone(), offer.instance.clone(), offer.gpu.clone(), offer.region.clone())
 }

@@ -127,6 +127,9 @@ impl PriceOrigin {
     }
 }
 
+/// What makes an offer the same one: provider, instance, GPU, region.
+pub(crate) type OfferKey = (Arc<str>, Arc<str>, Arc<str>, Arc<str>);
+
 /// What a provider sells in a place. Prices are for the whole instance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offer {
@@ -209,6 +212,10 @@ impl Offer {
             notes: note,
             origin: PriceOrigin::User,
         }
+    }
+
+    pub(crate) fn key(&self) -> OfferKey {
+        (self.provider.clone(), self.instance.clone(), self.gpu.clone(), self.region.clone())
     }
 
     /// The GPU count as a whole number; `None` for a part of a GPU.

@@ -8,7 +8,7 @@ use hardware::{Finding, Hardware, Sources};
 use jiff::civil::Date;
 use units::{Bytes, UsdPerHour};
 
-use crate::offer::{Currency, FormFactor, Offer, OfferKind, PriceOrigin, SpotBasis, Tier};
+use crate::offer::{Currency, FormFactor, Offer, OfferKey, OfferKind, PriceOrigin, SpotBasis, Tier};
 
 hardware::columns!(
     provider,
@@ -63,11 +63,10 @@ pub(crate) fn read_offers(
 ) -> Vec<Offer> {
     let mut offers = Vec::new();
     let mut texts = Interner::default();
-    let mut seen: HashMap<(Arc<str>, Arc<str>, Arc<str>, Arc<str>), u64> = HashMap::new();
+    let mut seen: HashMap<OfferKey, u64> = HashMap::new();
     read_table(file, csv, COLUMNS, 4, findings, |row| {
         let Some(offer) = read_offer(row, sources, &mut texts, hardware, provider_known) else { return };
-        let key = (offer.provider.clone(), offer.instance.clone(), offer.gpu.clone(), offer.region.clone());
-        if let Some(first) = seen.insert(key, row.line) {
+        if let Some(first) = seen.insert(offer.key(), row.line) {
             row.error(format!(
                 "offer `{}` in `{}` stands twice, first in line {first}",
                 shorten(&offer.name()),

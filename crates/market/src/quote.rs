@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use hardware::NodeType;
+use hardware::{Hardware, NodeShape, NodeType, OnError, OnSpec};
 use jiff::civil::Date;
 use units::UsdPerHour;
 
@@ -69,7 +69,7 @@ impl QuoteFilter {
 pub enum RankClass {
     /// The thing itself: a bookable node, or one GPU at the price of one.
     Bookable,
-    /// One GPU at a list price that leaves CPU and RAM out, or is sold in other counts.
+    /// One GPU at a list price that leaves CPU and RAM out.
     ListPrice,
     /// A list price times the count.
     ListPriceTimes,
@@ -298,9 +298,10 @@ impl Market {
             return Err(NotRanked::ListPriceForGang);
         }
         if count == whole {
-            let sold = offer.sold_counts.is_empty() || offer.sold_counts.contains(&count);
-            let whole_price = sold && !offer.extras_billed_apart;
-            let rank = if whole_price { RankClass::Bookable } else { RankClass::ListPrice };
+            if !offer.sold_counts.is_empty() && !offer.sold_counts.contains(&count) {
+                return Err(NotRanked::NodeNotSold);
+            }
+            let rank = if offer.extras_billed_apart { RankClass::ListPrice } else { RankClass::Bookable };
             return Ok((rank, None));
         }
         if whole != 1 {
@@ -308,6 +309,29 @@ impl Market {
         }
         let sold = offer.sold_counts.contains(&count) || self.sells_node(&offer.provider, &offer.gpu, count);
         if sold { Ok((RankClass::ListPriceTimes, Some(count))) } else { Err(NotRanked::NodeNotSold) }
+    }
+
+    /// What an `--on` text names: its node, how many, and the offers of it where it is a provider's own instance.
+    ///
+    /// Instances that are no node type of the catalog but are offered (`coreweave/8x hgx-h100`) get the topology that
+    /// their GPU suggests, assumed.
+    pub fn resolve_on(&self, spec: &OnSpec, hardware: &Hardware) -> Result<(NodeShape, u32, Vec<usize>), OnError> {
+        let error = match spec.resolve(hardware) {
+            Ok((shape, nodes)) => {
+                let offers = hardware.node(&shape.id).map(|n| self.offers_for(n)).unwrap_or_default();
+                return Ok((shape, nodes, offers));
+            }
+            Err(e) => e,
+        };
+        let offers = self.find_offers(spec.target());
+        let Some(offer) = offers.first().and_then(|&at| self.offers.get(at)) else { return Err(error) };
+        let whole = offer.whole_gpus().ok_or_else(|| OnError::Partitioned { node: offer.name() })?;
+        let nodes = spec.nodes_of_type()?;
+        let Some(gpu) = hardware.gpu(&offer.gpu) else { return Err(error) };
+        let mut shape = NodeShape::generic(gpu, whole);
+        shape.id = offer.name();
+        shape.ram = offer.ram;
+        Ok((shape, nodes, offers))
     }
 
     /// The first quote whose price is not stale, to be named beside a stale winner.

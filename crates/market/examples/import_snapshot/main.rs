@@ -106,7 +106,7 @@ fn write(path: &Path, header: &[&str], rows: &[Vec<String>]) -> Result<()> {
 
 /// A number without trailing zeros.
 fn plain(value: f64) -> String {
-    let text = format!("{value:.4}");
+    let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
