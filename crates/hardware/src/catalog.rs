@@ -74,6 +74,7 @@ impl Hardware {
                 }
             }
         }
+        findings.sort_by_key(|f| f.line);
         findings
     }
 
