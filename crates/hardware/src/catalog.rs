@@ -133,7 +133,7 @@ fn doubts(file: &str, line: u64, node: &NodeType, gpu: &Gpu) -> Option<Finding> 
             }
             _ => format!("{} takes no bridge", gpu.short_id()),
         },
-        Topology::NvSwitch { .. } if !gpu.is_baseboard() => {
+        Topology::NvSwitch { .. } if gpu.form_factor == "PCIe" => {
             format!("{} is a card; switches are for SXM, OAM and superchip boards", gpu.short_id())
         }
         _ => return None,

@@ -1,5 +1,7 @@
 //! The traps that public pages fall into, held against the embedded catalog.
 
+#![allow(clippy::unwrap_used)]
+
 use hardware::memory::{SHARE_GDDR, SHARE_GDDR_ECC, SHARE_HBM};
 use hardware::{ComputeType, Gpu, Hardware, LinkKind, NodeShape, Topology, Vendor};
 use units::{Basis, Bytes, BytesPerSec, FlopPerSec};
