@@ -45,7 +45,7 @@ fn every_problem_is_reported_with_its_line() {
     assert_eq!(
         lines(&check_nodes("n.csv", nodes, &Hardware::embedded())),
         [
-            "n.csv:3: error: node `n2` names a GPU `nvidia-h1000` that is not in the catalog",
+            "n.csv:3: error: node `n2`: no catalog GPU is called `nvidia-h1000`; did you mean `h100-sxm`, `h100-pcie` or `h100-nvl`?",
             "n.csv:4: error: `gpu_count` is -8, outside 0.01 to 576",
             "n.csv:5: warning: node `n4`: rtx-4090 takes no bridge",
             "n.csv:6: error: topology `ring` is none of single, nvswitch, mesh, bridges, pcie",

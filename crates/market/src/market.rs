@@ -105,8 +105,12 @@ impl Market {
     /// Renews what is derived from offers and node types; needed after node types were added.
     pub fn reindex(&mut self, hardware: &Hardware) {
         self.by_gpu.clear();
-        for (at, offer) in self.offers.iter().enumerate() {
-            self.by_gpu.entry(offer.gpu.clone()).or_default().push(at);
+        // rows are mostly sorted: look a GPU up once per run of its offers
+        let mut start = 0;
+        for run in self.offers.chunk_by(|a, b| a.gpu == b.gpu) {
+            let places = start..start + run.len();
+            self.by_gpu.entry(run[0].gpu.clone()).or_default().extend(places);
+            start += run.len();
         }
         self.sold.clear();
         self.node_ids.clear();

@@ -8,7 +8,7 @@ use hardware::{Finding, Hardware, Sources};
 use jiff::civil::Date;
 use units::{Bytes, UsdPerHour};
 
-use crate::offer::{Currency, FormFactor, Offer, OfferKey, OfferKind, PriceOrigin, SpotBasis, Tier};
+use crate::offer::{Currency, FormFactor, Offer, OfferKind, PriceOrigin, SpotBasis, Tier};
 
 hardware::columns!(
     provider,
@@ -42,6 +42,7 @@ pub const SANE_USD_PER_GPU_HOUR: (f64, f64) = (0.05, 100.0);
 struct Interner {
     all: HashSet<Arc<str>>,
     last: [Option<Arc<str>>; COLUMNS.len()],
+    last_source: [Option<(String, Arc<str>)>; COLUMNS.len()],
 }
 
 impl Interner {
@@ -59,6 +60,18 @@ impl Interner {
         };
         self.last[column as usize] = Some(found.clone());
         found
+    }
+
+    /// The text behind a source id, the last one first.
+    fn source(&mut self, column: Col, cell: &str, sources: &Sources) -> Arc<str> {
+        match &self.last_source[column as usize] {
+            Some((id, text)) if id == cell => text.clone(),
+            _ => {
+                let text = sources.text(cell);
+                self.last_source[column as usize] = Some((cell.to_owned(), text.clone()));
+                text
+            }
+        }
     }
 
     /// True where the column's last text was the same, so that what was checked about it still holds.
@@ -83,10 +96,12 @@ pub(crate) fn read_offers(
     let mut offers = Vec::new();
     let mut texts = Interner::default();
     let mut days = Days::default();
-    let mut seen: HashMap<OfferKey, u64> = HashMap::new();
+    // texts are interned, so their addresses are as good as they are, and cheaper to hash
+    let mut seen: HashMap<[usize; 4], u64> = HashMap::new();
     read_table(file, csv, COLUMNS, 4, findings, |row| {
         let Some(offer) = read_offer(row, sources, &mut texts, &mut days, hardware, provider_known) else { return };
-        if let Some(first) = seen.insert(offer.key(), row.line) {
+        let key = [&offer.provider, &offer.instance, &offer.gpu, &offer.region].map(|t| t.as_ptr() as usize);
+        if let Some(first) = seen.insert(key, row.line) {
             row.error(format!(
                 "offer `{}` in `{}` stands twice, first in line {first}",
                 shorten(&offer.name()),
@@ -112,10 +127,17 @@ fn read_offer(
     let gpu = row.required(Col::gpu as usize)?;
     row.required(Col::gpu_count as usize)?;
     let gpu_count = row.number(Col::gpu_count as usize, 0.01, 576.0)?;
-    if !texts.repeats(Col::gpu, gpu) && hardware.gpu(gpu).is_none() {
-        row.error(format!("offer of a GPU `{}` that is not in the catalog", shorten(gpu)));
-        return None;
-    }
+    let gpu = if texts.repeats(Col::gpu, gpu) {
+        gpu
+    } else {
+        match hardware.find_gpu(gpu) {
+            Ok(found) => found.id.as_str(),
+            Err(e) => {
+                row.error(format!("{e}; {}", e.hint()));
+                return None;
+            }
+        }
+    };
     if !texts.repeats(Col::provider, provider) && !provider_known(provider) {
         row.error(format!("provider `{}` is not in the catalog; add it to `providers.csv`", shorten(provider)));
         return None;
@@ -154,8 +176,8 @@ fn read_offer(
         spot_date,
         date_text: texts.get(Col::date, date_text),
         spot_date_text: texts.get(Col::spot_date, spot_date_text),
-        source: sources.text(row.text(Col::source as usize)),
-        notes: sources.text(row.text(Col::notes as usize)),
+        source: texts.source(Col::source, row.text(Col::source as usize), sources),
+        notes: texts.source(Col::notes, row.text(Col::notes as usize), sources),
         origin: PriceOrigin::Catalog,
     })
 }

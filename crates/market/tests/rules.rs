@@ -242,7 +242,7 @@ fn the_users_price_replaces_every_quote_of_that_gpu() {
 #[test]
 fn statistics_count_each_provider_once() {
     let market = with(
-        "aws,a,nvidia-h100-sxm,8,us,80,,node,,,,,,,2026-11-01,\n\
+        "aws,a,h100-sxm,8,us,80,,node,,,,,,,2026-11-01,\n\
          aws,a,nvidia-h100-sxm,8,eu,96,,node,,,,,,,2026-10-01,\n\
          aws,b,nvidia-h100-sxm,1,us,11,,node,,,,,,,2026-10-01,\n\
          lambda,c,nvidia-h100-sxm,1,,4,,per-gpu,,,,,,,2026-10-05,\n\
@@ -274,7 +274,7 @@ fn problems_name_file_and_line() {
     assert_eq!(
         found,
         [
-            "mine.csv:2: error: offer of a GPU `nvidia-h100` that is not in the catalog",
+            "mine.csv:2: error: `nvidia-h100` can be several GPUs: h100-sxm, h100-sxm-96gb, h100-sxm-64gb, h100-pcie, h100-nvl; type the one you mean: `h100-sxm`, `h100-sxm-96gb`, `h100-sxm-64gb`, `h100-pcie` or `h100-nvl`",
             "mine.csv:3: error: provider `nobody` is not in the catalog; add it to `providers.csv`",
             "mine.csv:4: error: `on_demand_usd_per_hour` is 0: leave it blank where there is no price",
             "mine.csv:4: warning: neither an on-demand nor a spot price: listed only",

@@ -104,7 +104,9 @@ fn files_are_checked_whatever_they_are_called() {
     let here = files[0].display();
     assert_eq!(
         found.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        [format!("{here}:2: error: node `mine-x1` names a GPU `nvidia-x1` that is not in the catalog")]
+        [format!(
+            "{here}:2: error: node `mine-x1`: no catalog GPU is called `nvidia-x1`; list them with `nodewise gpus` and `nodewise nodes`"
+        )]
     );
     let odd = [dir.file("odd.csv", "a,b\n1,2\n")];
     assert_eq!(check_files(&odd, &base).unwrap().len(), 1);
