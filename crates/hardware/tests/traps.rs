@@ -186,3 +186,21 @@ fn per_node_and_per_gpu_do_not_mix() {
     let part = hardware.find_node("aws/g6f.xlarge").unwrap();
     assert_eq!((part.whole_gpus(), hardware.shape(part)), (None, None));
 }
+
+#[test]
+fn bridges_of_four_split_the_port_and_unified_memory_is_what_engines_see() {
+    let nvl = gpu("h200-nvl");
+    let mut node = NodeShape::generic(&nvl, 8);
+    node.topology = Topology::Bridges { group: 4 };
+    near(node.peer_bandwidth(4).0, 450.0);
+    near(node.peer_bandwidth(2).0, 150.0);
+    near(node.peer_bandwidth(8).0, 63.0);
+    // a single-GPU node of a gang has nothing inside; without a known fabric nothing is promised
+    let single = NodeShape::generic(&gpu("h100-sxm"), 1);
+    assert_eq!(single.peer_bandwidth(2), (BytesPerSec::ZERO, LinkKind::Network));
+    let spark = gpu("gb10");
+    assert_eq!(spark.memory.cuda_total.value, Bytes::from_gib(120.695));
+    assert_eq!((spark.memory.usable.value, spark.memory.usable.basis), (Bytes::from_gib(121.195), Basis::Assumed));
+    assert_eq!(gpu("apple-m3-ultra").memory.usable.value, Bytes::from_gib(384.0));
+    assert_eq!(Hardware::embedded().as_of(), Some("2026-11-30"));
+}

@@ -187,15 +187,13 @@ impl Market {
         let Some(count) = node.whole_gpus() else { return Vec::new() };
         let own = self.offers_for(node);
         let bookable = |q: &Quote| self.offers.get(q.offer).is_some_and(|o| o.kind == OfferKind::BookableNode);
-        let quotes: Vec<Quote> = self
-            .quotes(&node.gpu, count, filter)
-            .into_iter()
-            .filter(|q| {
-                let Some(offer) = self.offers.get(q.offer) else { return false };
-                let mine = *offer.provider == *node.provider || *offer.provider == *USER_PROVIDER;
-                mine && (own.contains(&q.offer) || !bookable(q))
-            })
-            .collect();
+        let wanted = filter.providers.is_empty() || filter.providers.contains(&node.provider);
+        let of_provider = QuoteFilter { providers: vec![node.provider.clone()], ..filter.clone() };
+        let mut quotes = self.quotes(&node.gpu, count, &of_provider);
+        quotes.retain(|q| {
+            let of_user = self.offers.get(q.offer).is_some_and(|o| *o.provider == *USER_PROVIDER);
+            of_user || (wanted && (own.contains(&q.offer) || !bookable(q)))
+        });
         quotes
     }
 

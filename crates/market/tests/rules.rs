@@ -186,6 +186,19 @@ fn providers_and_regions_filter() {
 }
 
 #[test]
+fn filters_hold_for_node_types_and_the_users_price_passes_them() {
+    let hardware = Hardware::embedded();
+    let node = hardware.find_node("aws/p5.48xlarge").unwrap();
+    let lambda_only = QuoteFilter { providers: vec!["lambda".into()], ..on_demand() };
+    let market = Market::embedded(&hardware);
+    assert!(market.quotes_for_node(node, &lambda_only).is_empty());
+    let market = market.with_price_override(GPU, UsdPerHour(2.0));
+    let quotes = market.quotes_for_node(node, &lambda_only);
+    assert_eq!(shown(&market, &quotes), ["user 16.00"]);
+    assert_eq!(market.node_id(&market.offers()[market.offers_for(node)[0]]), Some("aws-p5.48xlarge"));
+}
+
+#[test]
 fn stale_is_older_than_ninety_days_or_undated() {
     let market = with(
         "aws,a,nvidia-h100-sxm,8,,50,,node,,,,,,,2026-09-01,\n\
