@@ -242,7 +242,7 @@ impl Market {
         let (rank, times) = self.rank(offer, whole, count, filter, market_price, of_user)?;
         let price = match filter.purchase {
             Purchase::OnDemand => offer.on_demand,
-            Purchase::Spot if offer.spot_basis == SpotBasis::Estimated && offer.spot.is_some() => {
+            Purchase::Spot if estimated_spot(offer) => {
                 return Err(NotRanked::EstimatedSpot);
             }
             Purchase::Spot => offer.spot,
@@ -336,6 +336,11 @@ impl Market {
     pub fn best_fresh(quotes: &[Quote]) -> Option<&Quote> {
         quotes.iter().find(|q| !q.stale)
     }
+}
+
+/// True where the catalog's spot price was computed from the on-demand price.
+fn estimated_spot(offer: &Offer) -> bool {
+    offer.spot.is_some() && offer.spot_basis == SpotBasis::Estimated && offer.origin == PriceOrigin::Catalog
 }
 
 /// Offers without a region of their own hold everywhere.

@@ -230,7 +230,7 @@ fn the_users_price_replaces_every_quote_of_that_gpu() {
         let offer = &market.offers()[q.offer];
         assert!((q.usd_per_hour.0 - 16.8).abs() < 1e-9, "{}", offer.name());
         assert_eq!(offer.origin, PriceOrigin::User);
-        assert!(!q.stale && offer.notes.contains("price given by you: $2.1/h per GPU"), "{}", offer.notes);
+        assert!(!q.stale && offer.notes.contains("price given by you: $2.10/h per GPU"), "{}", offer.notes);
     }
     let kinds = |m: &Market| m.offers().iter().filter(|o| *o.gpu == *GPU).map(|o| o.kind).collect::<Vec<_>>();
     assert_eq!(kinds(&before), kinds(&market)[..kinds(&before).len()]);
@@ -243,6 +243,10 @@ fn the_users_price_replaces_every_quote_of_that_gpu() {
         before.median_price_per_gpu("nvidia-l40s").unwrap().usd_per_gpu_hour,
         market.median_price_per_gpu("nvidia-l40s").unwrap().usd_per_gpu_hour
     );
+    let spot = QuoteFilter { purchase: Purchase::Spot, ..on_demand() };
+    for q in market.quotes(GPU, 8, &spot) {
+        assert!((q.usd_per_hour.0 - 16.8).abs() < 1e-9 && !q.no_discount && !q.stale);
+    }
     // twice: the last one counts
     let market = market.with_price_override(GPU, UsdPerHour(3.0));
     assert!((market.quotes(GPU, 8, &on_demand())[0].usd_per_hour.0 - 24.0).abs() < 1e-9);
