@@ -140,6 +140,9 @@ fn read_gpu(row: &mut Row<'_>, sources: &Sources) -> Option<Gpu> {
         row.error(format!("gpu `{id}` has no `memory_bandwidth_gb_per_s`"));
     }
     let bandwidth = bandwidth?;
+    if kind.starts_with("HBM") && bandwidth < 150.0 {
+        row.warning(format!("{bandwidth} GB/s is slow for {kind}; is it in TB/s?"));
+    }
     let peaks = read_peaks(row);
     let link = read_link(row, bandwidth);
     let pcie = match (row.count(Col::pcie_generation as usize, 8), row.count(Col::pcie_lanes as usize, 32)) {
@@ -197,6 +200,13 @@ fn read_peaks(row: &mut Row<'_>) -> Peaks {
     for (column, kind) in DENSE {
         let tera = row.number(column as usize, 0.001, 1_000_000.0);
         peaks.set_dense(kind, tera.map(|t| FlopPerSec(t * 1e12)));
+    }
+    for (wide, narrow) in [(ComputeType::Bf16, ComputeType::Fp8), (ComputeType::Fp8, ComputeType::Fp4)] {
+        if let (Some(slow), Some(fast)) = (peaks.dense(wide), peaks.dense(narrow))
+            && fast < slow
+        {
+            row.warning(format!("dense {} is below dense {}; is one of them sparse?", narrow.name(), wide.name()));
+        }
     }
     for (column, kind) in SPARSE {
         let Some(tera) = row.number(column as usize, 0.001, 2_000_000.0) else { continue };

@@ -4,6 +4,7 @@
 //! nominal (the label), usable (what the driver reports) and cuda_total (what an engine sees).
 
 mod catalog;
+mod check;
 mod finding;
 mod gpu;
 mod gpu_table;
@@ -17,6 +18,7 @@ mod sources;
 pub mod table;
 
 pub use catalog::{GPUS_CSV, Hardware, NODES_CSV, SOURCES_CSV};
+pub use check::{check_gpus, check_nodes};
 pub use finding::{Finding, Severity};
 pub use gpu::{ComputeType, Gpu, GpuId, GpuMemory, LinkPort, PciePort, Peaks, Sourced, Vendor};
 pub use lookup::LookupError;

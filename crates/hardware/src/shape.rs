@@ -106,7 +106,8 @@ impl NodeShape {
         })
     }
 
-    fn pcie(&self) -> BytesPerSec {
+    /// What the PCIe port of one GPU moves, one direction; generation 3 x16 where no source gives the port.
+    pub fn pcie_per_direction(&self) -> BytesPerSec {
         self.gpu.pcie.map_or(UNKNOWN_PCIE, |p| p.per_direction())
     }
 
@@ -129,7 +130,8 @@ impl NodeShape {
     /// Switches give every rank its whole port. Without switches a port is split evenly over the peers it is wired to:
     /// among `r` of `n` meshed GPUs a rank uses `(r - 1) / (n - 1)` of it (a seventh towards one peer among eight). A
     /// bridge serves its group alone; as soon as one rank is outside, everything waits for PCIe. Ranks beyond the node
-    /// go by [`Self::inter_node_bandwidth_per_gpu`], the slower of the two, unless the NVLink domain spans nodes.
+    /// go by [`Self::inter_node_bandwidth_per_gpu`], the slower of the two, unless the NVLink domain spans nodes;
+    /// where the fabric is unknown that is zero, and it is for the caller to say so.
     pub fn peer_bandwidth(&self, ranks: u32) -> (BytesPerSec, LinkKind) {
         if ranks <= 1 {
             return (BytesPerSec::ZERO, LinkKind::None);
@@ -143,7 +145,7 @@ impl NodeShape {
             (Topology::Bridges { group }, Some(port)) if ranks <= *group => {
                 (port * share(*group).min(1.0), self.port_kind(false))
             }
-            _ => (self.pcie(), LinkKind::Pcie),
+            _ => (self.pcie_per_direction(), LinkKind::Pcie),
         }
     }
 

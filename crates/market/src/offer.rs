@@ -127,6 +127,9 @@ impl PriceOrigin {
     }
 }
 
+/// What makes an offer the same one: provider, instance, GPU, region.
+pub(crate) type OfferKey = (Arc<str>, Arc<str>, Arc<str>, Arc<str>);
+
 /// What a provider sells in a place. Prices are for the whole instance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offer {
@@ -192,7 +195,7 @@ impl Offer {
             ram: None,
             region: "".into(),
             on_demand: Some(price),
-            spot: None,
+            spot: Some(price),
             kind: OfferKind::PerGpuList,
             tier: Tier::Standard,
             commitment: None,
@@ -211,6 +214,10 @@ impl Offer {
         }
     }
 
+    pub(crate) fn key(&self) -> OfferKey {
+        (self.provider.clone(), self.instance.clone(), self.gpu.clone(), self.region.clone())
+    }
+
     /// The GPU count as a whole number; `None` for a part of a GPU.
     pub fn whole_gpus(&self) -> Option<u32> {
         (self.gpu_count >= 1.0 && self.gpu_count.fract() == 0.0).then_some(self.gpu_count as u32)
@@ -226,9 +233,10 @@ impl Offer {
         Some(self.on_demand? / f64::from(self.whole_gpus()?))
     }
 
-    /// True where spot costs as much as on-demand or more.
+    /// True where the catalog has spot at the on-demand price or above; a user's one price for both is no such case.
     pub fn no_discount(&self) -> bool {
-        self.spot.zip(self.on_demand).is_some_and(|(spot, full)| spot.0 >= full.0)
+        self.origin == PriceOrigin::Catalog
+            && self.spot.zip(self.on_demand).is_some_and(|(spot, full)| spot.0 >= full.0)
     }
 
     /// Days since the on-demand price was read; `None` where it is undated. A user's own price is of today.
@@ -257,7 +265,5 @@ impl Offer {
 
 fn days_between(then: Option<Date>, today: Date) -> Option<i64> {
     let then = then?;
-    // both fit a civil calendar of ±10,000 years, so the difference fits i64
-    let span = today.since((jiff::Unit::Day, then)).ok()?;
-    Some(i64::from(span.get_days()).max(0))
+    Some((today.duration_since(then).as_hours() / 24).max(0))
 }

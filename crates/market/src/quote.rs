@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use hardware::NodeType;
+use hardware::{Hardware, NodeShape, NodeType, OnError, OnSpec};
 use jiff::civil::Date;
 use units::UsdPerHour;
 
@@ -69,7 +69,7 @@ impl QuoteFilter {
 pub enum RankClass {
     /// The thing itself: a bookable node, or one GPU at the price of one.
     Bookable,
-    /// One GPU at a list price that leaves CPU and RAM out, or is sold in other counts.
+    /// One GPU at a list price that leaves CPU and RAM out.
     ListPrice,
     /// A list price times the count.
     ListPriceTimes,
@@ -187,15 +187,13 @@ impl Market {
         let Some(count) = node.whole_gpus() else { return Vec::new() };
         let own = self.offers_for(node);
         let bookable = |q: &Quote| self.offers.get(q.offer).is_some_and(|o| o.kind == OfferKind::BookableNode);
-        let quotes: Vec<Quote> = self
-            .quotes(&node.gpu, count, filter)
-            .into_iter()
-            .filter(|q| {
-                let Some(offer) = self.offers.get(q.offer) else { return false };
-                let mine = *offer.provider == *node.provider || *offer.provider == *USER_PROVIDER;
-                mine && (own.contains(&q.offer) || !bookable(q))
-            })
-            .collect();
+        let wanted = filter.providers.is_empty() || filter.providers.contains(&node.provider);
+        let of_provider = QuoteFilter { providers: vec![node.provider.clone()], ..filter.clone() };
+        let mut quotes = self.quotes(&node.gpu, count, &of_provider);
+        quotes.retain(|q| {
+            let of_user = self.offers.get(q.offer).is_some_and(|o| *o.provider == *USER_PROVIDER);
+            of_user || (wanted && (own.contains(&q.offer) || !bookable(q)))
+        });
         quotes
     }
 
@@ -244,7 +242,7 @@ impl Market {
         let (rank, times) = self.rank(offer, whole, count, filter, market_price, of_user)?;
         let price = match filter.purchase {
             Purchase::OnDemand => offer.on_demand,
-            Purchase::Spot if offer.spot_basis == SpotBasis::Estimated && offer.spot.is_some() => {
+            Purchase::Spot if estimated_spot(offer) => {
                 return Err(NotRanked::EstimatedSpot);
             }
             Purchase::Spot => offer.spot,
@@ -298,9 +296,10 @@ impl Market {
             return Err(NotRanked::ListPriceForGang);
         }
         if count == whole {
-            let sold = offer.sold_counts.is_empty() || offer.sold_counts.contains(&count);
-            let whole_price = sold && !offer.extras_billed_apart;
-            let rank = if whole_price { RankClass::Bookable } else { RankClass::ListPrice };
+            if !offer.sold_counts.is_empty() && !offer.sold_counts.contains(&count) {
+                return Err(NotRanked::NodeNotSold);
+            }
+            let rank = if offer.extras_billed_apart { RankClass::ListPrice } else { RankClass::Bookable };
             return Ok((rank, None));
         }
         if whole != 1 {
@@ -310,10 +309,38 @@ impl Market {
         if sold { Ok((RankClass::ListPriceTimes, Some(count))) } else { Err(NotRanked::NodeNotSold) }
     }
 
+    /// What an `--on` text names: its node, how many, and the offers of it where it is a provider's own instance.
+    ///
+    /// Instances that are no node type of the catalog but are offered (`coreweave/8x hgx-h100`) get the topology that
+    /// their GPU suggests, assumed.
+    pub fn resolve_on(&self, spec: &OnSpec, hardware: &Hardware) -> Result<(NodeShape, u32, Vec<usize>), OnError> {
+        let error = match spec.resolve(hardware) {
+            Ok((shape, nodes)) => {
+                let offers = hardware.node(&shape.id).map(|n| self.offers_for(n)).unwrap_or_default();
+                return Ok((shape, nodes, offers));
+            }
+            Err(e) => e,
+        };
+        let offers = self.find_offers(spec.target());
+        let Some(offer) = offers.first().and_then(|&at| self.offers.get(at)) else { return Err(error) };
+        let whole = offer.whole_gpus().ok_or_else(|| OnError::Partitioned { node: offer.name() })?;
+        let nodes = spec.nodes_of_type()?;
+        let Some(gpu) = hardware.gpu(&offer.gpu) else { return Err(error) };
+        let mut shape = NodeShape::generic(gpu, whole);
+        shape.id = offer.name();
+        shape.ram = offer.ram;
+        Ok((shape, nodes, offers))
+    }
+
     /// The first quote whose price is not stale, to be named beside a stale winner.
     pub fn best_fresh(quotes: &[Quote]) -> Option<&Quote> {
         quotes.iter().find(|q| !q.stale)
     }
+}
+
+/// True where the catalog's spot price was computed from the on-demand price.
+fn estimated_spot(offer: &Offer) -> bool {
+    offer.spot.is_some() && offer.spot_basis == SpotBasis::Estimated && offer.origin == PriceOrigin::Catalog
 }
 
 /// Offers without a region of their own hold everywhere.

@@ -4,11 +4,13 @@
 //! and every error names the path.
 
 mod catalog;
+mod check;
 mod config;
 mod error;
 mod model_files;
 
 pub use catalog::{Catalog, MAX_CATALOG_FILE, load_catalog};
+pub use check::{check_embedded, check_files};
 pub use config::config_dir;
 pub use error::StoreError;
 pub use model_files::{MAX_MODEL_CONFIG, ModelFile, read_model_path};
