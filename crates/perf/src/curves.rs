@@ -280,19 +280,19 @@ impl Curves {
         }
     }
 
-    /// Efficiency of routed experts.
+    /// Efficiency of routed experts: that of plain products of the type times the ratio that grouped products reach.
     pub fn experts(&self, gpu: &Gpu, kind: GemmType) -> ExpertCurve {
-        let exact = nearest(&self.experts, gpu, |r| r.text("dtype") == kind.name());
-        let any = || nearest(&self.experts, gpu, |r| r.text("dtype") == "any");
-        let found = match exact {
-            Some((row, lent)) if lent < Lent::Default => Some((row, lent)),
-            other => any().or(other),
-        };
-        found.map_or(ExpertCurve { e_c: 0.3, e_m: 0.6, basis: Basis::Assumed }, |(row, lent)| ExpertCurve {
-            e_c: row.number("e_c").unwrap_or(0.3),
-            e_m: row.number("e_m").unwrap_or(0.6),
-            basis: lent.weaken(row.basis()),
-        })
+        let plain = self.gemm(gpu, kind);
+        let (ratio_c, ratio_m, basis) =
+            nearest(&self.experts, gpu, |_| true).map_or((0.5, 0.8, Basis::Assumed), |(row, lent)| {
+                let ratio = |column| row.number(column).unwrap_or(0.5);
+                (ratio("ratio_c"), ratio("ratio_m"), lent.weaken(row.basis()))
+            });
+        ExpertCurve {
+            e_c: (plain.e_c * ratio_c).min(1.0),
+            e_m: (plain.e_m * ratio_m).min(1.0),
+            basis: plain.basis.weakest(basis),
+        }
     }
 
     /// Efficiency of attention.

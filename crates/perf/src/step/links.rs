@@ -88,6 +88,8 @@ impl Group {
             inner: f64::from(inner),
             nodes: f64::from(nodes),
             all_reduce: curves.collective("all_reduce", &self.inner_link, inner),
+            gather: curves.collective("all_gather", &self.inner_link, inner),
+            outer_gather: curves.collective("all_gather", "fabric", nodes),
             exchange: curves.collective("all_to_all", &self.inner_link, inner),
             outer_reduce: curves.collective("all_reduce", "fabric", nodes),
             outer_exchange: curves.collective("all_to_all", "fabric", nodes),
@@ -104,6 +106,8 @@ pub(crate) struct Collectives {
     inner: f64,
     nodes: f64,
     all_reduce: CollectiveCurve,
+    gather: CollectiveCurve,
+    outer_gather: CollectiveCurve,
     exchange: CollectiveCurve,
     outer_reduce: CollectiveCurve,
     outer_exchange: CollectiveCurve,
@@ -141,11 +145,11 @@ impl Collectives {
         let mut time = 0.0;
         if self.inner > 1.0 {
             let wire = (self.inner - 1.0) / self.inner * bytes;
-            time += timed(&self.all_reduce, wire, bytes, self.inner_bandwidth);
+            time += timed(&self.gather, wire, bytes, self.inner_bandwidth);
         }
         if self.nodes > 1.0 {
             let wire = (self.nodes - 1.0) / self.nodes * bytes / self.inner;
-            time += timed(&self.outer_reduce, wire, bytes / self.inner, self.outer_bandwidth);
+            time += timed(&self.outer_gather, wire, bytes / self.inner, self.outer_bandwidth);
         }
         time
     }
