@@ -18,6 +18,23 @@ pub enum Vendor {
     Apple,
 }
 
+impl Vendor {
+    /// The word that ids start with: `nvidia`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nvidia => "nvidia",
+            Self::Amd => "amd",
+            Self::Intel => "intel",
+            Self::Apple => "apple",
+        }
+    }
+
+    /// Reads a vendor's name in any case.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Nvidia, Self::Amd, Self::Intel, Self::Apple].into_iter().find(|v| v.name().eq_ignore_ascii_case(text))
+    }
+}
+
 /// A figure with the strength of its source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sourced<T> {

@@ -1,1 +1,16 @@
-//! The user's files: catalogs, model directories, settings.
+//! The user's files: catalogs that add to the embedded one, and model directories.
+//!
+//! This is where bytes are read; what they mean is decided by the crates below. Every read is bounded before it starts,
+//! and every error names the path.
+
+mod catalog;
+mod check;
+mod config;
+mod error;
+mod model_files;
+
+pub use catalog::{Catalog, MAX_CATALOG_FILE, load_catalog};
+pub use check::{check_embedded, check_files};
+pub use config::config_dir;
+pub use error::StoreError;
+pub use model_files::{MAX_MODEL_CONFIG, ModelFile, read_model_path};
