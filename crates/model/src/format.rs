@@ -317,6 +317,15 @@ impl WeightFormat {
     /// One quantised matrix of `o` rows and `i` columns.
     fn quantised_bytes(self, role: Role, name: &str, o: u64, i: u64) -> u64 {
         let elements = o.saturating_mul(i);
+        if i == 1 {
+            // a bare number of weights without a shape: no row to lay scales along, groups run through it
+            return match self {
+                Self::Fp8Block | Self::Fp8Channel | Self::Fp8Tensor | Self::Int8 => o,
+                Self::Gptq { group } => Self::Awq { group }.quantised_bytes(role, name, 1, o),
+                _ if o == 1 => 2,
+                _ => self.quantised_bytes(role, name, 1, o),
+            };
+        }
         let grouped = |group: u16| i.div_ceil(u64::from(group.max(1))).saturating_mul(o);
         // 4-bit integers are packed eight to a 32-bit word
         let packed = |n: u64| n.div_ceil(8).saturating_mul(4);

@@ -1,0 +1,33 @@
+//! Llama 1 to 3 and what is built the same way. Follows `modeling_llama.py` of transformers.
+
+use super::{How::Style as S, Types};
+use crate::decoder::{Flag, LLAMA, Style};
+
+const GRANITE: Style = Style { family: "granite", tied: true, ..LLAMA };
+const SMOLLM: Style = Style { family: "smollm", tied: true, ..LLAMA };
+/// Baichuan packs q, k and v without bias and has as many key heads as query heads.
+const BAICHUAN: Style = Style { family: "baichuan", qkv_bias: Flag::No, o_bias: Flag::No, ..LLAMA };
+const INTERNLM: Style =
+    Style { family: "internlm", qkv_bias: Flag::Key("qkv_bias", false), o_bias: Flag::Key("bias", false), ..LLAMA };
+/// InternLM2 packs q, k and v; `bias` rules all of attention.
+const INTERNLM2: Style =
+    Style { family: "internlm", qkv_bias: Flag::Key("bias", false), o_bias: Flag::Key("bias", false), ..LLAMA };
+const SEED: Style = Style {
+    family: "seed",
+    qkv_bias: Flag::Key("attention_bias", true),
+    o_bias: Flag::Key("attention_out_bias", false),
+    ..LLAMA
+};
+
+pub(crate) const TYPES: Types = &[
+    ("llama", S(&LLAMA)),
+    ("iquestcoder", S(&LLAMA)),
+    ("exaone", S(&LLAMA)),
+    ("helium", S(&LLAMA)),
+    ("granite", S(&GRANITE)),
+    ("smollm3", S(&SMOLLM)),
+    ("baichuan", S(&BAICHUAN)),
+    ("internlm2", S(&INTERNLM2)),
+    ("internlm3", S(&INTERNLM)),
+    ("seed_oss", S(&SEED)),
+];
