@@ -112,10 +112,8 @@ pub struct ExpertCurve {
 pub struct AttentionCurve {
     /// Share of the bandwidth at which decoding reads the cache.
     pub decode_bandwidth: f64,
-    /// Share of the 16-bit peak in decoding.
-    pub decode_compute: f64,
-    /// Share of the 16-bit peak in prefill.
-    pub prefill_compute: f64,
+    /// Share of the 16-bit peak of scores and values.
+    pub compute: f64,
     /// How it is known for this GPU.
     pub basis: Basis,
 }
@@ -295,17 +293,20 @@ impl Curves {
         }
     }
 
-    /// Efficiency of attention.
+    /// Efficiency of attention: that of plain 16-bit products of the GPU times the ratio that attention kernels reach.
     pub fn attention(&self, gpu: &Gpu) -> AttentionCurve {
-        nearest(&self.attention, gpu, |_| true).map_or(
-            AttentionCurve { decode_bandwidth: 0.5, decode_compute: 0.3, prefill_compute: 0.4, basis: Basis::Assumed },
-            |(row, lent)| AttentionCurve {
-                decode_bandwidth: row.number("decode_bandwidth").unwrap_or(0.5),
-                decode_compute: row.number("decode_compute").unwrap_or(0.3),
-                prefill_compute: row.number("prefill_compute").unwrap_or(0.4),
-                basis: lent.weaken(row.basis()),
-            },
-        )
+        let plain = self.gemm(gpu, GemmType::Bits16);
+        let (ratio_c, ratio_m, basis) =
+            nearest(&self.attention, gpu, |_| true).map_or((0.5, 0.9, Basis::Assumed), |(row, lent)| {
+                let ratio = |column| row.number(column).unwrap_or(0.5);
+                (ratio("ratio_c"), ratio("ratio_m"), lent.weaken(row.basis()))
+            });
+        AttentionCurve {
+            decode_bandwidth: (plain.e_m * ratio_m).min(1.0),
+            compute: (plain.e_c * ratio_c).min(1.0),
+            // where the GPU's own products are known, a lent ratio makes the result derived, not a guess
+            basis: if plain.basis < Basis::Assumed { plain.basis.weakest(basis.min(Basis::Derived)) } else { basis },
+        }
     }
 
     /// A collective over `ranks` on a kind of link (`nvlink-4`, `pcie-5`, `fabric`): the curve of the next rank count

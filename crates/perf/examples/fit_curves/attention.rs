@@ -29,8 +29,7 @@ fn fit(decode: &[Sample], prefill: &[Sample], gpu: &Gpu) -> Fitted {
     let bounds = [(5.0, 0.0, 50.0), (0.7, 0.1, 0.97)];
     let read = |p: &[f64], s: &Sample| p[0] * 1e-6 + s.bytes / (gpu.bandwidth * p[1]);
     let d = minimise(&bounds, |p| cost(decode.iter().map(|s| (read(p, s), s.seconds))));
-    let multiply =
-        |p: &[f64], s: &Sample| p[0] * 1e-6 + mean(s.flop / (peak * p[1]), s.bytes / (gpu.bandwidth * d[1]));
+    let multiply = |p: &[f64], s: &Sample| p[0] * 1e-6 + mean(s.flop / (peak * p[1]), s.bytes / (gpu.bandwidth * d[1]));
     let c = minimise(&bounds, |p| cost(prefill.iter().map(|s| (multiply(p, s), s.seconds))));
     let pairs = decode.iter().map(|s| (read(&d, s), s.seconds));
     let pairs = pairs.chain(prefill.iter().map(|s| (multiply(&c, s), s.seconds)));
@@ -65,43 +64,21 @@ fn samples(rows: &[Row], p: &Profile) -> (Vec<Sample>, Vec<Sample>) {
     (decode, prefill)
 }
 
-fn hopper(dir: &Path) -> Result<(Vec<Sample>, Vec<Sample>)> {
-    let path = dir.join("traces/llmservingsim_vllm/profiles/v0_H100/Llama-3.1-70B_tp4_attention.csv");
-    let (mut decode, mut prefill) = (Vec::new(), Vec::new());
-    let (heads, per_token) = (16.0, 2.0 * 2.0 * HEAD * 2.0);
-    for row in csv(&path)? {
-        let get = |c| number(&row, c).unwrap_or(0.0);
-        let (batch, chunk, kv) = (get("batch_size"), get("prefill_chunk_size"), get("kv_cache_size"));
-        let ms = get("time_stats.attn_decode.median");
-        // larger batches of this profile reuse cache blocks: they read faster than the memory can
-        if ms > 0.0 && batch == 1.0 && kv * per_token >= 60e6 {
-            let flop = 4.0 * heads * HEAD * batch * kv;
-            decode.push(Sample { bytes: batch * kv * per_token, flop, seconds: ms * 1e-3 });
-        }
-        let ms = get("time_stats.attn_prefill.median");
-        let flop = 4.0 * heads * HEAD * chunk * (kv + 0.5 * chunk);
-        if ms > 0.0 && chunk >= LEAST_CHUNK && flop >= LEAST_FLOP {
-            prefill.push(Sample { bytes: (kv + chunk) * per_token, flop, seconds: ms * 1e-3 });
-        }
-    }
-    Ok((decode, prefill))
+/// Shares of the peak and the bandwidth that plain 16-bit products reach on a GPU, from the text of `gemm.csv`.
+fn plain(gemm: &str, gpu: &Gpu) -> (f64, f64) {
+    let row = gemm.lines().find_map(|l| l.strip_prefix(&format!("{},{},bits16,", gpu.id, gpu.memory)));
+    let mut cells = row.unwrap_or_default().split(',').filter_map(|v| v.parse().ok());
+    (cells.next().unwrap_or(1.0), cells.next().unwrap_or(1.0))
 }
 
-/// The text of `attention.csv`.
-pub(crate) fn table(dir: &Path, gpus: &[Gpu]) -> Result<String> {
+/// The text of `attention.csv`. What carries over to GPUs without profiles is the ratio to plain products.
+pub(crate) fn table(dir: &Path, gpus: &[Gpu], gemm: &str) -> Result<String> {
     let mut out = String::from(
         "# Written by `cargo run --release -p nodewise-perf --example fit_curves`: do not edit by hand.\n\
-         scope,memory,decode_bandwidth,decode_compute,prefill_compute,rows,median_error,p90_error,basis,origin\n",
+         scope,memory,ratio_c,ratio_m,compute,decode_bandwidth,rows,median_error,p90_error,chunk_min,basis,origin\n",
     );
-    let find = |name: &str| gpu_id(name).and_then(|id| gpus.iter().find(|g| g.id == id));
-    let mut line = |scope: &str, memory: &str, f: &Fitted, basis: &str, origin: &str| {
-        out += &format!(
-            "{scope},{memory},{:.3},{:.3},{:.3},{},{:.3},{:.3},{basis},\"{origin}\"\n",
-            f.bandwidth, f.compute, f.compute, f.rows, f.errors.0, f.errors.1
-        );
-    };
     for name in ["RTX4090", "RTX PRO 6000 Blackwell"] {
-        let Some(gpu) = find(name) else { continue };
+        let Some(gpu) = gpu_id(name).and_then(|id| gpus.iter().find(|g| g.id == id)) else { continue };
         let (mut decode, mut prefill) = (Vec::new(), Vec::new());
         let mut origin = "";
         for profile in profiles(dir).iter().filter(|p| p.gpu == name) {
@@ -110,20 +87,25 @@ pub(crate) fn table(dir: &Path, gpus: &[Gpu]) -> Result<String> {
             prefill.extend(p);
             origin = profile.source;
         }
-        let fitted = fit(&decode, &prefill, gpu);
-        line(&gpu.id, gpu.memory, &fitted, "calibrated", origin);
-        line(&gpu.architecture, gpu.memory, &fitted, "calibrated", origin);
+        let f = fit(&decode, &prefill, gpu);
+        let (plain_c, plain_m) = plain(gemm, gpu);
+        let mut line = |scope: &str, memory: &str, basis: &str, note: &str| {
+            out += &format!(
+                "{scope},{memory},{:.3},{:.3},{:.3},{:.3},{},{:.3},{:.3},{LEAST_CHUNK},{basis},\"{origin}{note}\"\n",
+                f.compute / plain_c,
+                f.bandwidth / plain_m,
+                f.compute,
+                f.bandwidth,
+                f.rows,
+                f.errors.0,
+                f.errors.1
+            );
+        };
+        line(&gpu.id, gpu.memory, "calibrated", "");
+        line(&gpu.architecture, gpu.memory, "calibrated", "");
         if name == "RTX PRO 6000 Blackwell" {
-            line("*", "gddr", &fitted, "assumed", origin);
+            line("*", "any", "assumed", ", lent to every GPU");
         }
-    }
-    if let Some(gpu) = find("H100 SXM") {
-        let (decode, prefill) = hopper(dir)?;
-        let fitted = fit(&decode, &prefill, gpu);
-        let origin = "LLMServingSim H100 attention profile (Llama-3.1-70B, TP4, FlashAttention)";
-        line(&gpu.id, gpu.memory, &fitted, "calibrated", origin);
-        line(&gpu.architecture, gpu.memory, &fitted, "calibrated", origin);
-        line("*", "any", &fitted, "assumed", origin);
     }
     Ok(out)
 }
@@ -159,9 +141,7 @@ pub(crate) fn experts(dir: &Path, gpus: &[Gpu], gemm: &str) -> Result<String> {
         let (memory, compute) = (s.bytes / (gpu.bandwidth * p[1]), s.flop / (peak * p[0]));
         p[2] * 1e-6 + (memory.powi(3) + compute.powi(3)).cbrt()
     };
-    let plain = gemm.lines().find_map(|l| l.strip_prefix(&format!("{},{},bits16,", gpu.id, gpu.memory)));
-    let plain: Vec<f64> = plain.unwrap_or_default().split(',').filter_map(|v| v.parse().ok()).collect();
-    let (plain_c, plain_m) = (plain.first().copied().unwrap_or(1.0), plain.get(1).copied().unwrap_or(1.0));
+    let (plain_c, plain_m) = plain(gemm, gpu);
     let bounds = [(0.4, 0.1, 1.0), (0.7, 0.1, 0.97), (10.0, 0.0, 60.0)];
     let best = minimise(&bounds, |p| cost(rows.iter().map(|s| (predict(p, s), s.seconds))));
     let (median, p90) = errors(rows.iter().map(|s| (predict(&best, s), s.seconds)));

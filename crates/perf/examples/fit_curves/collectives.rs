@@ -26,7 +26,8 @@ pub(crate) fn table(dir: &Path, gpus: &[Gpu]) -> Result<String> {
     let mut groups: BTreeMap<(String, String, u32), Vec<Sample>> = BTreeMap::new();
     for row in csv(&dir.join("measured/kernels_and_fabric.csv"))? {
         let op = text(&row, "op");
-        if text(&row, "kind") != "collective" || !matches!(op, "all_reduce" | "alltoall" | "all_gather" | "reduce_scatter")
+        if text(&row, "kind") != "collective"
+            || !matches!(op, "all_reduce" | "alltoall" | "all_gather" | "reduce_scatter")
         {
             continue;
         }
@@ -49,7 +50,8 @@ pub(crate) fn table(dir: &Path, gpus: &[Gpu]) -> Result<String> {
             _ => ("all_gather", share * size),
         };
         let source = text(&row, "source").split(':').next().unwrap_or_default().to_owned();
-        let source = format!("{source} {} {}", text(&row, "gpu"), if name == "all_gather" { "gather and scatter" } else { "" });
+        let source =
+            format!("{source} {} {}", text(&row, "gpu"), if name == "all_gather" { "gather and scatter" } else { "" });
         let source = source.trim().to_owned();
         let key = (name.to_owned(), link, ranks as u32);
         groups.entry(key).or_default().push(Sample { size, wire, bandwidth, seconds: us * 1e-6, source });
@@ -76,6 +78,27 @@ pub(crate) fn table(dir: &Path, gpus: &[Gpu]) -> Result<String> {
             samples.len(),
             sources.into_iter().collect::<Vec<_>>().join("; ")
         );
+    }
+    // a ring all-reduce is a scatter and a gather: where only those were measured it follows from them
+    for ((op, link, ranks), _) in groups.iter().filter(|(key, _)| key.0 == "all_gather") {
+        if groups.contains_key(&("all_reduce".to_owned(), link.clone(), *ranks)) {
+            continue;
+        }
+        let prefix = format!("{op},{link},{ranks},");
+        let cells: Vec<f64> = out
+            .lines()
+            .find_map(|l| l.strip_prefix(&prefix))
+            .into_iter()
+            .flat_map(|l| l.split(',').take(3))
+            .filter_map(|v| v.parse().ok())
+            .collect();
+        if let &[alpha, ramp, efficiency] = cells.as_slice() {
+            out += &format!(
+                "all_reduce,{link},{ranks},{:.2},{:.2},{efficiency},0,,,,,derived,\"scatter and gather of the same link\"\n",
+                2.0 * alpha,
+                2.0 * ramp
+            );
+        }
     }
     out += FABRIC;
     Ok(out)

@@ -139,18 +139,11 @@ struct Fit {
 }
 
 fn fit(samples: &[&Sample]) -> Fit {
-    let curve = |p: &[f64]| GemmCurve {
-        e_c: p[0],
-        e_m: p[1],
-        wave: p[2] * 1e6,
-        k_half: p[3] * 1e3,
-        basis: Basis::Calibrated,
-    };
-    let predict = |p: &[f64], s: &Sample| {
-        product_time(s.m, s.n, s.k, s.bytes, s.peak, s.bandwidth, &curve(p)).0 + p[4] * 1e-6
-    };
-    let bounds =
-        [(0.65, 0.15, 1.0), (0.8, 0.2, 0.97), (0.2, 0.0, 4.0), (0.2, 0.0, 2.0), (3.0, 0.0, 25.0)];
+    let curve =
+        |p: &[f64]| GemmCurve { e_c: p[0], e_m: p[1], wave: p[2] * 1e6, k_half: p[3] * 1e3, basis: Basis::Calibrated };
+    let predict =
+        |p: &[f64], s: &Sample| product_time(s.m, s.n, s.k, s.bytes, s.peak, s.bandwidth, &curve(p)).0 + p[4] * 1e-6;
+    let bounds = [(0.65, 0.15, 1.0), (0.8, 0.2, 0.97), (0.2, 0.0, 4.0), (0.2, 0.0, 2.0), (3.0, 0.0, 25.0)];
     let best = minimise(&bounds, |p| cost(samples.iter().map(|s| (predict(p, s), s.seconds))));
     let (median, p90) = errors(samples.iter().map(|s| (predict(&best, s), s.seconds)));
     let sources: BTreeSet<&str> = samples.iter().map(|s| s.source.as_str()).collect();

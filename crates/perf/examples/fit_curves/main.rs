@@ -23,10 +23,11 @@ fn main() -> Result<()> {
     let gpus = read::gpus(&dir)?;
     let gemm = gemm::table(&dir, &gpus)?;
     let experts = attention::experts(&dir, &gpus, &gemm)?;
+    let attention = attention::table(&dir, &gpus, &gemm)?;
     for (name, text) in [
         ("gemm.csv", gemm),
         ("collectives.csv", collectives::table(&dir, &gpus)?),
-        ("attention.csv", attention::table(&dir, &gpus)?),
+        ("attention.csv", attention),
         ("experts.csv", experts),
     ] {
         std::fs::write(data.join(name), &text).with_context(|| format!("cannot write {name}"))?;
