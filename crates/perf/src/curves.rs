@@ -164,6 +164,7 @@ pub struct Curves {
     experts: Rows,
     attention: Rows,
     collectives: Vec<Collective>,
+    fused: Rows,
     bands: Rows,
     kernels: KernelCounts,
     engines: [EngineProfile; 4],
@@ -183,6 +184,7 @@ static EMBEDDED: LazyLock<Curves> = LazyLock::new(|| {
         experts: include_str!("../data/experts.csv"),
         attention: include_str!("../data/attention.csv"),
         collectives: include_str!("../data/collectives.csv"),
+        fused: include_str!("../data/fused.csv"),
         bands: include_str!("../data/bands.csv"),
         kernels: include_str!("../data/kernels.csv"),
         engines: include_str!("../data/engines.csv"),
@@ -200,6 +202,8 @@ pub struct Files<'a> {
     pub attention: &'a str,
     /// `collectives.csv`.
     pub collectives: &'a str,
+    /// `fused.csv`.
+    pub fused: &'a str,
     /// `bands.csv`.
     pub bands: &'a str,
     /// `kernels.csv`.
@@ -227,6 +231,7 @@ impl Curves {
             experts: rows(files.experts),
             attention: rows(files.attention),
             collectives: rows(files.collectives).iter().filter_map(collective).collect(),
+            fused: rows(files.fused),
             bands: rows(files.bands),
             kernels: KernelCounts {
                 quantised: kernel("quantised"),
@@ -338,6 +343,19 @@ impl Curves {
                 basis: Basis::Assumed,
             },
         }
+    }
+
+    /// The engines' own all-reduce for small messages on a link, where there is one.
+    pub fn fused_all_reduce(&self, link: &str, ranks: u32) -> Option<CollectiveCurve> {
+        let row = self.fused.iter().find(|r| r.text("link") == link)?;
+        let peers = f64::from(ranks.saturating_sub(1));
+        let us = row.number("base_us")? + row.number("per_peer_us")? * peers;
+        Some(CollectiveCurve {
+            alpha: Seconds::from_us(us),
+            ramp: Seconds::ZERO,
+            efficiency: row.number("efficiency").filter(|e| *e > 0.0)?,
+            basis: row.basis(),
+        })
     }
 
     /// The error band of a figure (`tpot`, `ttft`) by the weakest basis of its inputs.

@@ -184,8 +184,10 @@ pub(crate) fn compile(
     let stage = Group::new(node, layout.stage_gpus(), &mut notes);
     let replica = Group::new(node, layout.gpus(), &mut notes);
     notes.dedup();
-    let (tensor_c, stage_c, replica_c) =
-        (tensor.collectives(curves), stage.collectives(curves), replica.collectives(curves));
+    let (tensor_c, stage_c, replica_c) = {
+        let of = |group: &Group| group.collectives(curves, profile.fused_all_reduce);
+        (of(&tensor), of(&stage), of(&replica))
+    };
     let mut basis = walk.basis.weakest(attention_curve.basis).weakest(profile.basis);
     for (ranks, group, timed) in [
         (layout.tp, &tensor, &tensor_c),

@@ -62,7 +62,7 @@ impl Group {
     }
 
     /// Prepares the curves of the collectives of this group.
-    pub(crate) fn collectives(&self, curves: &Curves) -> Collectives {
+    pub(crate) fn collectives(&self, curves: &Curves, fused: bool) -> Collectives {
         let inner = self.inner;
         let nodes = self.nodes();
         Collectives {
@@ -70,6 +70,7 @@ impl Group {
             inner: f64::from(inner),
             nodes: f64::from(nodes),
             all_reduce: curves.collective("all_reduce", &self.inner_link, inner),
+            fused: if fused { curves.fused_all_reduce(&self.inner_link, inner) } else { None },
             gather: curves.collective("all_gather", &self.inner_link, inner),
             outer_gather: curves.collective("all_gather", "fabric", nodes),
             exchange: curves.collective("all_to_all", &self.inner_link, inner),
@@ -88,6 +89,7 @@ pub(crate) struct Collectives {
     inner: f64,
     nodes: f64,
     all_reduce: CollectiveCurve,
+    fused: Option<CollectiveCurve>,
     gather: CollectiveCurve,
     outer_gather: CollectiveCurve,
     exchange: CollectiveCurve,
@@ -112,7 +114,9 @@ impl Collectives {
         let mut time = 0.0;
         if self.inner > 1.0 {
             let wire = 2.0 * (self.inner - 1.0) / self.inner * bytes;
-            time += timed(&self.all_reduce, wire, bytes, self.inner_bandwidth);
+            let plain = timed(&self.all_reduce, wire, bytes, self.inner_bandwidth);
+            let fused = self.fused.map_or(plain, |curve| timed(&curve, wire, bytes, self.inner_bandwidth));
+            time += plain.min(fused);
         }
         if self.nodes > 1.0 {
             let share = bytes / self.inner;
