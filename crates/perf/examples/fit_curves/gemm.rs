@@ -138,12 +138,16 @@ struct Fit {
     sources: String,
 }
 
-fn fit(samples: &[&Sample]) -> Fit {
+/// Fits one curve. `stream` holds the share of the bandwidth at what 16-bit products of the same GPU reach: streaming
+/// weights does not depend on what they encode, while the small matrices of the tables cannot tell a low share from the
+/// fixed time of a narrow type's kernel.
+fn fit(samples: &[&Sample], stream: Option<f64>) -> Fit {
     let curve =
         |p: &[f64]| GemmCurve { e_c: p[0], e_m: p[1], wave: p[2] * 1e6, k_half: p[3] * 1e3, basis: Basis::Calibrated };
     let predict =
         |p: &[f64], s: &Sample| product_time(s.m, s.n, s.k, s.bytes, s.peak, s.bandwidth, &curve(p)).0 + p[4] * 1e-6;
-    let bounds = [(0.65, 0.15, 1.0), (0.8, 0.2, 0.97), (0.2, 0.0, 4.0), (0.2, 0.0, 2.0), (3.0, 0.0, 25.0)];
+    let memory = stream.map_or((0.8, 0.2, 0.97), |e| (e, e, e));
+    let bounds = [(0.65, 0.15, 1.0), memory, (0.2, 0.0, 4.0), (0.2, 0.0, 2.0), (3.0, 0.0, 25.0)];
     let best = minimise(&bounds, |p| cost(samples.iter().map(|s| (predict(p, s), s.seconds))));
     let (median, p90) = errors(samples.iter().map(|s| (predict(&best, s), s.seconds)));
     let sources: BTreeSet<&str> = samples.iter().map(|s| s.source.as_str()).collect();
@@ -177,6 +181,11 @@ fn line(scope: &str, memory: &str, dtype: &str, f: &Fit, basis: &str, note: &str
     )
 }
 
+/// The share of the bandwidth that 16-bit products of a group reach, for the group's other types.
+fn stream_of(sixteen: Option<&Vec<&Sample>>, dtype: &str) -> Option<f64> {
+    sixteen.filter(|_| dtype != "bits16").map(|samples| fit(samples, None).curve.e_m)
+}
+
 /// The text of `gemm.csv`.
 pub(crate) fn table(dir: &Path, gpus: &[Gpu]) -> Result<String> {
     let (groups, best_shapes) = collect(dir, gpus)?;
@@ -184,9 +193,18 @@ pub(crate) fn table(dir: &Path, gpus: &[Gpu]) -> Result<String> {
         "# Written by `cargo run --release -p nodewise-perf --example fit_curves`: do not edit by hand.\n\
          scope,memory,dtype,e_c,e_m,wave_elements,k_half,launch_us,rows,median_error,p90_error,m_min,m_max,basis,origin\n",
     );
-    for ((id, _, memory, dtype), samples) in &groups {
-        let all: Vec<&Sample> = samples.iter().collect();
-        out += &line(id, memory, dtype, &fit(&all), "calibrated", "");
+    let mut streams: BTreeMap<&str, f64> = BTreeMap::new();
+    for pass in [true, false] {
+        for ((id, _, memory, dtype), samples) in &groups {
+            if (*dtype == "bits16") == pass {
+                let all: Vec<&Sample> = samples.iter().collect();
+                let fitted = fit(&all, streams.get(id.as_str()).copied());
+                if pass {
+                    streams.insert(id, fitted.curve.e_m);
+                }
+                out += &line(id, memory, dtype, &fitted, "calibrated", "");
+            }
+        }
     }
     let mut by_architecture: BTreeMap<(&str, &str, &str), Vec<&Sample>> = BTreeMap::new();
     let mut by_memory: BTreeMap<(&str, &str), Vec<&Sample>> = BTreeMap::new();
@@ -196,13 +214,17 @@ pub(crate) fn table(dir: &Path, gpus: &[Gpu]) -> Result<String> {
         by_memory.entry(("other", dtype)).or_default().extend(samples);
     }
     for ((architecture, memory, dtype), samples) in &by_architecture {
-        out += &line(architecture, memory, dtype, &fit(samples), "calibrated", "all GPUs of the architecture: ");
+        let stream = stream_of(by_architecture.get(&(*architecture, *memory, "bits16")), dtype);
+        let note = "all GPUs of the architecture: ";
+        out += &line(architecture, memory, dtype, &fit(samples, stream), "calibrated", note);
     }
     for ((memory, dtype), samples) in &by_memory {
-        out += &line("*", memory, dtype, &fit(samples), "assumed", "all fitted GPUs of this memory kind: ");
+        let stream = stream_of(by_memory.get(&(*memory, "bits16")), dtype);
+        let note = "all fitted GPUs of this memory kind: ";
+        out += &line("*", memory, dtype, &fit(samples, stream), "assumed", note);
     }
     let default: Vec<&Sample> = by_memory.get(&("hbm", "bits16")).into_iter().flatten().copied().collect();
-    let default = fit(&default);
+    let default = fit(&default, None);
     let fitted: BTreeSet<(&str, &str)> = groups.keys().map(|k| (k.0.as_str(), k.3)).collect();
     for share in best_shapes {
         let cells: Vec<&str> = share.split(',').collect();
