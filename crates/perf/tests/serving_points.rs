@@ -158,6 +158,7 @@ fn tpot_is_within_the_band_of_published_points() {
         by_slice.entry(slice).or_default().push(pair);
         by_slice.entry(format!("~{} {size}", text(row, "engine"))).or_default().push(pair);
         by_slice.entry(format!("~{} dp{}", group, text(row, "attention_dp"))).or_default().push(pair);
+        by_slice.entry(format!("~basis {}", s.estimate.basis)).or_default().push(pair);
         let term = s.step.explain(&Batch::decode(s.concurrency, s.context));
         let sums = parts.entry(group.clone()).or_default();
         for part in term.parts {

@@ -193,25 +193,27 @@ pub(crate) fn table(dir: &Path, gpus: &[Gpu]) -> Result<String> {
         "# Written by `cargo run --release -p nodewise-perf --example fit_curves`: do not edit by hand.\n\
          scope,memory,dtype,e_c,e_m,wave_elements,k_half,launch_us,rows,median_error,p90_error,m_min,m_max,basis,origin\n",
     );
-    let mut streams: BTreeMap<&str, f64> = BTreeMap::new();
-    for pass in [true, false] {
-        for ((id, _, memory, dtype), samples) in &groups {
-            if (*dtype == "bits16") == pass {
-                let all: Vec<&Sample> = samples.iter().collect();
-                let fitted = fit(&all, streams.get(id.as_str()).copied());
-                if pass {
-                    streams.insert(id, fitted.curve.e_m);
-                }
-                out += &line(id, memory, dtype, &fitted, "calibrated", "");
-            }
-        }
-    }
     let mut by_architecture: BTreeMap<(&str, &str, &str), Vec<&Sample>> = BTreeMap::new();
     let mut by_memory: BTreeMap<(&str, &str), Vec<&Sample>> = BTreeMap::new();
     for ((_, architecture, memory, dtype), samples) in &groups {
         by_architecture.entry((architecture, memory, dtype)).or_default().extend(samples);
         by_memory.entry((memory, dtype)).or_default().extend(samples);
         by_memory.entry(("other", dtype)).or_default().extend(samples);
+    }
+    let mut streams: BTreeMap<&str, f64> = BTreeMap::new();
+    for pass in [true, false] {
+        for ((id, architecture, memory, dtype), samples) in &groups {
+            if (*dtype == "bits16") == pass {
+                let all: Vec<&Sample> = samples.iter().collect();
+                let of_architecture =
+                    || stream_of(by_architecture.get(&(architecture.as_str(), *memory, "bits16")), dtype);
+                let fitted = fit(&all, streams.get(id.as_str()).copied().or_else(of_architecture));
+                if pass {
+                    streams.insert(id, fitted.curve.e_m);
+                }
+                out += &line(id, memory, dtype, &fitted, "calibrated", "");
+            }
+        }
     }
     for ((architecture, memory, dtype), samples) in &by_architecture {
         let stream = stream_of(by_architecture.get(&(*architecture, *memory, "bits16")), dtype);
