@@ -6,7 +6,7 @@ use units::Params;
 
 use crate::error::ModelError;
 use crate::format::WeightFormat;
-use crate::names::{Name, canonical_org};
+use crate::names::{Name, OTHER, canonical_org};
 use crate::near::distance;
 use crate::quant;
 use crate::read::read_config;
@@ -133,7 +133,7 @@ impl Catalog {
                 (None, _) => {}
                 // another known publisher's model of that name must be a derivative by its format
                 (Some(_), _) if known_org && asked.format.is_none() => continue,
-                _ => cost += 2,
+                _ => cost += OTHER,
             }
             match best {
                 Some((lowest, _)) if lowest < cost => {}
@@ -150,7 +150,7 @@ impl Catalog {
                     (Some(text), here) if here.as_ref() != Some(text) => quant::from_name(bare),
                     _ => None,
                 };
-                let derived = (cost >= 2 || format.is_some()).then(|| Derived { asked: bare.to_owned(), format });
+                let derived = (cost >= OTHER || format.is_some()).then(|| Derived { asked: bare.to_owned(), format });
                 Ok(CatalogEntry { derived, ..entry.clone() })
             }
             _ => Err(NotFound { suggestions: self.suggest(&asked), query: query.chars().take(80).collect() }),

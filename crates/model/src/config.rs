@@ -182,6 +182,12 @@ impl<'a> Reader<'a> {
                 if let Some(value) = map.get(key) {
                     self.mark(key);
                     if !value.is_null() {
+                        // a synonym that says the same is understood too; one that differs stays a problem
+                        for &other in keys {
+                            if map.get(other) == Some(value) {
+                                self.mark(other);
+                            }
+                        }
                         return Some((key, value));
                     }
                 }
@@ -318,7 +324,14 @@ impl<'a> Reader<'a> {
     pub(crate) fn finish(&self) -> Read<()> {
         for map in [Some(self.map), self.outer].into_iter().flatten() {
             for (key, value) in map {
-                if value.is_null() || self.notes.borrow().used.contains(key) || crate::harmless::is(key) {
+                // what is switched off or empty adds nothing
+                let off = match value {
+                    Value::Null | Value::Bool(false) => true,
+                    Value::Array(list) => list.is_empty(),
+                    Value::Object(map) => map.is_empty(),
+                    _ => false,
+                };
+                if off || self.notes.borrow().used.contains(key) || crate::harmless::is(key) {
                     continue;
                 }
                 let part = key.ends_with("_config") && value.as_object().is_some_and(|o| o.len() > 1);

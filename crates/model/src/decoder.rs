@@ -59,8 +59,6 @@ pub(crate) enum QkNorm {
     Head,
     /// One over all query heads, one over all key heads.
     Full,
-    /// One of head width per head.
-    EachHead,
 }
 
 /// Which layers see only a window.
@@ -503,7 +501,7 @@ pub(crate) fn decoder_parts(r: &Reader<'_>, style: &Style, d: Dims, spec: &mut M
     small = small.saturating_add(match qk_norm {
         QkNorm::None => 0,
         QkNorm::Head => 2 * d.head_dim,
-        QkNorm::Full | QkNorm::EachHead => d.heads.saturating_add(d.kv_heads).saturating_mul(d.head_dim),
+        QkNorm::Full => d.heads.saturating_add(d.kv_heads).saturating_mul(d.head_dim),
     });
     if style.sinks {
         small = small.saturating_add(d.heads);

@@ -153,6 +153,9 @@ const KEYS: &[&str] = &[
     "image_seq_length",
     "token_classifier",
     "unsloth_fixed",
+    "embedding_initializer_range",
+    "output_gate_type",
+    "_sliding_window_pattern",
 ];
 
 const ENDINGS: &[&str] = &["_token_id", "_token_index", "_token_ids", "_dropout", "_eps", "_loss_coef", "_id"];

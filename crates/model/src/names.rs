@@ -33,6 +33,9 @@ pub(crate) fn canonical_org(org: &str) -> String {
     }
 }
 
+/// From this cost on the catalog's entry is not the repository that was asked for.
+pub(crate) const OTHER: u32 = 4;
+
 const SOFT: &[&str] = &["instruct", "it", "chat", "base", "hf", "pt", "thinking", "latest", "preview", "text"];
 const FORMAT: &[&str] = &[
     "fp8",
@@ -98,8 +101,8 @@ impl Name {
 
     /// How far a catalog name is from what was asked; `None` where it is another model.
     ///
-    /// 0 the same words; 1 only an active size more (`qwen3-235b`) or tuning words that were not asked for; 2 and more:
-    /// tuning words asked for that the catalog lacks, or another format.
+    /// 0 the same words; up to 3 an active size more (`qwen3-235b`) or tuning words that were not asked for; from
+    /// [`OTHER`] on tuning words asked for that the catalog lacks, or another format.
     pub(crate) fn cost(&self, catalog: &Self) -> Option<u32> {
         if self.words.is_empty() {
             return None;
@@ -119,15 +122,15 @@ impl Name {
             let asked_more = self.soft.iter().any(|w| !catalog.soft.contains(w));
             let unasked = catalog.soft.iter().filter(|w| !self.soft.contains(w)).count();
             // the unnamed variant is the base model first, then the fewest further words
-            cost += if asked_more { 4 } else { 0 };
-            cost += u32::from(unasked > 0);
+            cost += if asked_more { 2 * OTHER } else { 0 };
+            cost += u32::try_from(unasked.min(2)).unwrap_or(2);
         }
         if self.format != catalog.format {
             // a quantised catalog entry never stands for another format of the model
             if catalog.format.is_some() {
                 return None;
             }
-            cost += 8;
+            cost += 4 * OTHER;
         }
         Some(cost)
     }

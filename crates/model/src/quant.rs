@@ -24,6 +24,9 @@ pub(crate) fn from_name(name: &str) -> Option<WeightFormat> {
         WeightFormat::Mxfp4
     } else if has("-fp8-dynamic") || has("-fp8-kv") {
         WeightFormat::Fp8Channel
+    } else if has("-fp8") && ["nvidia/", "redhatai/", "neuralmagic/", "amd/"].iter().any(|o| folded.starts_with(o)) {
+        // ModelOpt's, LLM Compressor's and Quark's static recipes
+        WeightFormat::Fp8Tensor
     } else if has("-fp8") {
         WeightFormat::Fp8Block
     } else if has("-awq") {

@@ -243,3 +243,31 @@ pub(crate) fn moonvit(r: &Reader<'_>, hidden: u64, towers: &mut Vec<Tower>) -> R
     towers.push(p.done("projector"));
     Ok(())
 }
+
+/// Llama 4: class token, learned positions, LayerNorm, pixel-shuffle adapter and projector.
+pub(crate) fn llama4(r: &Reader<'_>, hidden: u64, towers: &mut Vec<Tower>) -> Result<(), ModelError> {
+    let Some(v) = part(r, "vision_config")? else { return Ok(()) };
+    let (h, patch) = (v.dim(&["hidden_size"])?, v.dim(&["patch_size"])?);
+    let side = v.dim(&["image_size"])? / patch;
+    let mut t = Build::new();
+    vit_layers(&v, &mut t)?;
+    // a second norm before the layers
+    t.layer_norms(h, 1);
+    t.add("patch_linear", h, kernel(&v, patch)?, false, 1);
+    t.add("positions", side.saturating_mul(side).saturating_add(1), h, false, 1);
+    t.scales(h, 1);
+    // four patches are joined to one of the network's width
+    let shuffled = v.dim(&["intermediate_size"])?;
+    let (inner, out) = (v.dim(&["projector_input_dim"])?, v.dim(&["projector_output_dim"])?);
+    t.add("adapter_fc1", inner, shuffled, false, 1);
+    t.add("adapter_fc2", out, inner, false, 1);
+    let wide = v.dim(&["vision_output_dim"])?;
+    let bias = v.flag("multi_modal_projector_bias", false)?;
+    v.ignore(&["pixel_shuffle_ratio", "vision_feature_layer", "vision_feature_select_strategy", "rope_theta"]);
+    v.finish()?;
+    towers.push(t.done("vision"));
+    let mut p = Build::new();
+    p.add("multi_modal_projector", hidden, wide, bias, 1);
+    towers.push(p.done("projector"));
+    Ok(())
+}

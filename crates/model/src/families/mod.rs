@@ -5,13 +5,22 @@ use crate::decoder::{Style, decoder};
 use crate::error::ModelError;
 use crate::spec::ModelSpec;
 
+mod classic;
+mod cohere;
 mod deepseek;
+mod exaone;
+mod falcon;
 mod gemma;
 mod glm;
 mod gpt_oss;
+mod hunyuan;
 mod kimi;
 mod llama;
+mod llama4;
+mod minimax;
 mod mistral;
+mod moe;
+mod olmo;
 mod phi;
 mod qwen;
 mod qwen_next;
@@ -48,6 +57,15 @@ const FAMILIES: &[Types] = &[
     gpt_oss::TYPES,
     gemma::TYPES,
     phi::TYPES,
+    llama4::TYPES,
+    classic::TYPES,
+    cohere::TYPES,
+    exaone::TYPES,
+    falcon::TYPES,
+    hunyuan::TYPES,
+    minimax::TYPES,
+    moe::TYPES,
+    olmo::TYPES,
 ];
 
 /// Every `model_type` that is read.

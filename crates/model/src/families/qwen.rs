@@ -9,7 +9,8 @@ use crate::spec::ModelSpec;
 use crate::towers;
 
 /// Biases on q, k and v only, whatever `attention_bias` says.
-const QWEN2: Style = Style { family: "qwen2", qkv_bias: Flag::Yes, o_bias: Flag::No, windows: Windows::Qwen, ..LLAMA };
+pub(crate) const QWEN2: Style =
+    Style { family: "qwen2", qkv_bias: Flag::Yes, o_bias: Flag::No, windows: Windows::Qwen, ..LLAMA };
 const QWEN2_MOE: Style = Style {
     family: "qwen2-moe",
     experts: Some(Experts {
@@ -21,7 +22,7 @@ const QWEN2_MOE: Style = Style {
     moe_layers: MoeLayers::Qwen,
     ..QWEN2
 };
-const QWEN3: Style = Style { family: "qwen3", qk_norm: QkNorm::Head, windows: Windows::Qwen, ..LLAMA };
+pub(crate) const QWEN3: Style = Style { family: "qwen3", qk_norm: QkNorm::Head, windows: Windows::Qwen, ..LLAMA };
 const QWEN3_MOE: Style = Style {
     family: "qwen3-moe",
     experts: Some(Experts { width: &["moe_intermediate_size"], ..PLAIN_EXPERTS }),
@@ -33,12 +34,18 @@ pub(crate) const TYPES: Types = &[
     ("qwen2", S(&QWEN2)),
     ("qwen2_moe", S(&QWEN2_MOE)),
     ("qwen3", S(&QWEN3)),
-    ("qwen3_moe", S(&QWEN3_MOE)),
+    ("qwen3_moe", Code(qwen3_moe)),
     ("qwen2_vl", Code(qwen2_vl)),
     ("qwen2_5_vl", Code(qwen2_5_vl)),
     ("qwen3_vl", Code(|r| qwen3_vl(r, &QWEN3))),
     ("qwen3_vl_moe", Code(|r| qwen3_vl(r, &QWEN3_MOE))),
 ];
+
+fn qwen3_moe(r: &Reader<'_>) -> Result<ModelSpec, ModelError> {
+    // written by some exporters, always so in this family
+    r.ignore(&["use_qk_norm", "qkv_bias", "shared_expert_intermediate_size"]);
+    decoder(&r.of("qwen3-moe"), &QWEN3_MOE)
+}
 
 /// The decoder's keys lie at the top in older files, in `text_config` in newer ones.
 fn text<'a>(r: &Reader<'a>) -> Result<Reader<'a>, ModelError> {
