@@ -211,4 +211,40 @@ fn tpot_is_within_the_band_of_published_points() {
     assert!(all.len() > 800, "only {} rows were scored", all.len());
     assert!(error <= 0.40, "median error {error}");
     println!("{table}");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/serving_points_errors.csv");
+    if std::env::var_os("UPDATE_ERRORS").is_some() {
+        std::fs::write(path, &table).unwrap();
+    }
+    let kept = std::fs::read_to_string(path).unwrap();
+    let errors = |table: &str| -> BTreeMap<String, f64> {
+        let cells = table.lines().skip(1).map(|l| l.split(',').collect::<Vec<_>>());
+        cells.map(|c| (c[0].to_owned(), c[3].parse().unwrap())).collect()
+    };
+    let now = errors(&table);
+    for (model, error) in errors(&kept) {
+        let worse = now.get(&model).is_none_or(|e| *e > error + 0.01);
+        assert!(
+            !worse,
+            "{model}: the median error was {error}, now {:?} (UPDATE_ERRORS=1 accepts it)",
+            now.get(&model)
+        );
+    }
+}
+
+/// Models without rows of their own stand in the order of the bytes that one token reads.
+#[test]
+fn active_bytes_order_tpot() {
+    let mut last = (0.0, 0.0, String::new());
+    for name in ["openai/gpt-oss-120b", "Qwen/Qwen3-235B-A22B", "zai-org/GLM-5.3", "meta-llama/Llama-3.1-405B"] {
+        let Some(spec) = try_spec(name) else { continue };
+        let formats = Formats { weights: WeightFormat::Fp8Block, kv: KvFormat::Bf16 };
+        let node = node("8xb200-sxm");
+        let compiled =
+            StepModel::compile(&spec, &Layout::tensor(8), &node, 1, Engine::Vllm, &formats, Curves::embedded());
+        let tpot = compiled.unwrap().time(&Batch::decode(1.0, 2000.0)).ms();
+        let active = spec.params_active_without_embedding().as_f64();
+        assert!(active > last.0, "{name} is out of place in this test");
+        assert!(tpot > last.1 || last.2.is_empty(), "{name} takes {tpot} ms, {} {} ms", last.2, last.1);
+        last = (active, tpot, name.to_owned());
+    }
 }

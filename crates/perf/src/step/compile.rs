@@ -189,13 +189,16 @@ pub(crate) fn compile(
         (of(&tensor), of(&stage), of(&replica))
     };
     let mut basis = walk.basis.weakest(attention_curve.basis).weakest(profile.basis);
+    // how a board is wired hardly moves the error; an unknown fabric does
+    let mut error_basis = basis;
     for (ranks, group, timed) in [
         (layout.tp, &tensor, &tensor_c),
         (layout.stage_gpus(), &stage, &stage_c),
         (layout.gpus(), &replica, &replica_c),
     ] {
         if ranks > 1 {
-            basis = basis.weakest(group.basis).weakest(timed.basis());
+            basis = basis.weakest(group.basis).weakest(node.topology_basis).weakest(timed.basis());
+            error_basis = error_basis.weakest(group.basis).weakest(timed.basis());
         }
     }
 
@@ -247,6 +250,7 @@ pub(crate) fn compile(
         })
         .collect();
     basis = basis.weakest(walk.basis);
+    error_basis = error_basis.weakest(walk.basis);
 
     let totals = columns.iter().map(|c| c.parts.iter().sum()).collect();
     Ok(StepModel {
@@ -261,8 +265,8 @@ pub(crate) fn compile(
         profile,
         basis,
         notes,
-        tpot_band: curves.band("tpot", basis),
-        ttft_band: curves.band("ttft", basis),
+        tpot_band: curves.band("tpot", error_basis),
+        ttft_band: curves.band("ttft", error_basis),
     })
 }
 

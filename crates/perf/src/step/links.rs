@@ -15,6 +15,7 @@ pub(crate) struct Group {
     inner_link: String,
     /// Rate of one rank's share of the node's NICs; unused where all ranks are inside.
     outer_bandwidth: f64,
+    /// Assumed where a rate is not known; how the node is wired stands in its shape.
     pub(crate) basis: Basis,
 }
 
@@ -40,7 +41,7 @@ impl Group {
             (LinkKind::RoCE, _) => "mesh-roce".to_owned(),
             _ => format!("pcie-{}", node.gpu.pcie.map_or(3, |p| p.generation)),
         };
-        let mut basis = node.topology_basis;
+        let mut basis = Basis::Measured;
         if inner > 1 && kind == LinkKind::Pcie && node.gpu.pcie.is_none() {
             basis = Basis::Assumed;
             notes.push(format!("PCIe of `{}` is not known: the slowest in service assumed", node.gpu.id));
