@@ -189,7 +189,7 @@ impl World {
                 .map_err(|e| CliError::new(&e).within(file.path.display()).hint(e.hint()));
         }
         let entry = Catalog::embedded().find(name).map_err(|e| CliError::new(&e).hint(e.hint()))?;
-        entry.spec().map_err(|e| CliError::new(&e).within(entry.name()).hint(e.hint()))
+        entry.spec().map_err(|e| CliError::new(&e).within(entry.name).hint(e.hint()))
     }
 
     /// Every model of the embedded catalog.

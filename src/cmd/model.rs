@@ -42,7 +42,7 @@ fn all(shared: &Shared, request: &PlanRequest) -> Result<ExitCode, CliError> {
     for entry in World::catalog_models() {
         match entry.spec() {
             Ok(spec) => specs.push(spec),
-            Err(e) => refused.push(format!("{}: {e}", entry.name())),
+            Err(e) => refused.push(format!("{}: {e}", entry.name)),
         }
     }
     let table = list(&specs, request);

@@ -49,7 +49,7 @@ pub fn run(matches: &ArgMatches, shared: &Shared) -> Result<ExitCode, CliError> 
     let mut rows: Vec<(model::ModelSpec, Run)> = Vec::new();
     let mut looked_at = 0;
     for entry in World::catalog_models() {
-        if !matches_all(&entry.name().to_lowercase(), &words) {
+        if !matches_all(&entry.name.to_lowercase(), &words) {
             continue;
         }
         let Ok(spec) = entry.spec() else { continue };

@@ -6,10 +6,11 @@ pub mod terms;
 use std::io::{IsTerminal, Write};
 
 use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use serde_json::Value;
 
 /// Output format of every command.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// Text for people.
     #[default]
@@ -20,6 +21,22 @@ pub enum Format {
     Csv,
     /// Markdown.
     Md,
+}
+
+impl ValueEnum for Format {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Table, Self::Json, Self::Csv, Self::Md]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (name, help) = match self {
+            Self::Table => ("table", "text for people"),
+            Self::Json => ("json", "JSON for programs"),
+            Self::Csv => ("csv", "comma-separated values"),
+            Self::Md => ("md", "Markdown"),
+        };
+        Some(PossibleValue::new(name).help(help))
+    }
 }
 
 /// How to print.

@@ -112,10 +112,8 @@ pub struct ExpertCurve {
 pub struct AttentionCurve {
     /// Share of the bandwidth at which decoding reads the cache.
     pub decode_bandwidth: f64,
-    /// Share of the 16-bit peak in decoding.
-    pub decode_compute: f64,
-    /// Share of the 16-bit peak in prefill.
-    pub prefill_compute: f64,
+    /// Share of the 16-bit peak of scores and values.
+    pub compute: f64,
     /// How it is known for this GPU.
     pub basis: Basis,
 }
@@ -166,6 +164,7 @@ pub struct Curves {
     experts: Rows,
     attention: Rows,
     collectives: Vec<Collective>,
+    fused: Rows,
     bands: Rows,
     kernels: KernelCounts,
     engines: [EngineProfile; 4],
@@ -185,6 +184,7 @@ static EMBEDDED: LazyLock<Curves> = LazyLock::new(|| {
         experts: include_str!("../data/experts.csv"),
         attention: include_str!("../data/attention.csv"),
         collectives: include_str!("../data/collectives.csv"),
+        fused: include_str!("../data/fused.csv"),
         bands: include_str!("../data/bands.csv"),
         kernels: include_str!("../data/kernels.csv"),
         engines: include_str!("../data/engines.csv"),
@@ -202,6 +202,8 @@ pub struct Files<'a> {
     pub attention: &'a str,
     /// `collectives.csv`.
     pub collectives: &'a str,
+    /// `fused.csv`.
+    pub fused: &'a str,
     /// `bands.csv`.
     pub bands: &'a str,
     /// `kernels.csv`.
@@ -229,6 +231,7 @@ impl Curves {
             experts: rows(files.experts),
             attention: rows(files.attention),
             collectives: rows(files.collectives).iter().filter_map(collective).collect(),
+            fused: rows(files.fused),
             bands: rows(files.bands),
             kernels: KernelCounts {
                 quantised: kernel("quantised"),
@@ -280,32 +283,35 @@ impl Curves {
         }
     }
 
-    /// Efficiency of routed experts.
+    /// Efficiency of routed experts: that of plain products of the type times the ratio that grouped products reach.
     pub fn experts(&self, gpu: &Gpu, kind: GemmType) -> ExpertCurve {
-        let exact = nearest(&self.experts, gpu, |r| r.text("dtype") == kind.name());
-        let any = || nearest(&self.experts, gpu, |r| r.text("dtype") == "any");
-        let found = match exact {
-            Some((row, lent)) if lent < Lent::Default => Some((row, lent)),
-            other => any().or(other),
-        };
-        found.map_or(ExpertCurve { e_c: 0.3, e_m: 0.6, basis: Basis::Assumed }, |(row, lent)| ExpertCurve {
-            e_c: row.number("e_c").unwrap_or(0.3),
-            e_m: row.number("e_m").unwrap_or(0.6),
-            basis: lent.weaken(row.basis()),
-        })
+        let plain = self.gemm(gpu, kind);
+        let (ratio_c, ratio_m, basis) =
+            nearest(&self.experts, gpu, |_| true).map_or((0.5, 0.8, Basis::Assumed), |(row, lent)| {
+                let ratio = |column| row.number(column).unwrap_or(0.5);
+                (ratio("ratio_c"), ratio("ratio_m"), lent.weaken(row.basis()))
+            });
+        ExpertCurve {
+            e_c: (plain.e_c * ratio_c).min(1.0),
+            e_m: (plain.e_m * ratio_m).min(1.0),
+            basis: plain.basis.weakest(basis),
+        }
     }
 
-    /// Efficiency of attention.
+    /// Efficiency of attention: that of plain 16-bit products of the GPU times the ratio that attention kernels reach.
     pub fn attention(&self, gpu: &Gpu) -> AttentionCurve {
-        nearest(&self.attention, gpu, |_| true).map_or(
-            AttentionCurve { decode_bandwidth: 0.5, decode_compute: 0.3, prefill_compute: 0.4, basis: Basis::Assumed },
-            |(row, lent)| AttentionCurve {
-                decode_bandwidth: row.number("decode_bandwidth").unwrap_or(0.5),
-                decode_compute: row.number("decode_compute").unwrap_or(0.3),
-                prefill_compute: row.number("prefill_compute").unwrap_or(0.4),
-                basis: lent.weaken(row.basis()),
-            },
-        )
+        let plain = self.gemm(gpu, GemmType::Bits16);
+        let (ratio_c, ratio_m, basis) =
+            nearest(&self.attention, gpu, |_| true).map_or((0.5, 0.9, Basis::Assumed), |(row, lent)| {
+                let ratio = |column| row.number(column).unwrap_or(0.5);
+                (ratio("ratio_c"), ratio("ratio_m"), lent.weaken(row.basis()))
+            });
+        AttentionCurve {
+            decode_bandwidth: (plain.e_m * ratio_m).min(1.0),
+            compute: (plain.e_c * ratio_c).min(1.0),
+            // where the GPU's own products are known, a lent ratio makes the result derived, not a guess
+            basis: if plain.basis < Basis::Assumed { plain.basis.weakest(basis.min(Basis::Derived)) } else { basis },
+        }
     }
 
     /// A collective over `ranks` on a kind of link (`nvlink-4`, `pcie-5`, `fabric`): the curve of the next rank count
@@ -337,6 +343,19 @@ impl Curves {
                 basis: Basis::Assumed,
             },
         }
+    }
+
+    /// The engines' own all-reduce for small messages on a link, where there is one.
+    pub fn fused_all_reduce(&self, link: &str, ranks: u32) -> Option<CollectiveCurve> {
+        let row = self.fused.iter().find(|r| r.text("link") == link)?;
+        let peers = f64::from(ranks.saturating_sub(1));
+        let us = row.number("base_us")? + row.number("per_peer_us")? * peers;
+        Some(CollectiveCurve {
+            alpha: Seconds::from_us(us),
+            ramp: Seconds::ZERO,
+            efficiency: row.number("efficiency").filter(|e| *e > 0.0)?,
+            basis: row.basis(),
+        })
     }
 
     /// The error band of a figure (`tpot`, `ttft`) by the weakest basis of its inputs.

@@ -148,6 +148,8 @@ pub struct EngineProfile {
     pub sequence: Seconds,
     /// Share of a prompt's prefill that delays the decoding of others: 1 where chunks are mixed into steps.
     pub interference: f64,
+    /// Whether small all-reduces over NVLink run in a kernel of the engine's own.
+    pub fused_all_reduce: bool,
     /// Fixed time per request before it is scheduled.
     pub admission: Seconds,
     /// The weakest basis of the step costs.
@@ -199,6 +201,7 @@ impl EngineProfile {
             layer: us("layer_us")?,
             sequence: us("sequence_us")?,
             interference: number("interference")?,
+            fused_all_reduce: number("fused_all_reduce")? != 0.0,
             admission: us("admission_us")?,
             basis,
         })
@@ -228,6 +231,7 @@ impl EngineProfile {
             layer: Seconds::ZERO,
             sequence: Seconds::ZERO,
             interference: 1.0,
+            fused_all_reduce: false,
             admission: Seconds::ZERO,
             basis: Basis::Assumed,
         }

@@ -26,7 +26,7 @@ pub(crate) fn cut(m: &Matrix, layout: &Layout) -> Matrix {
 
 /// Bytes of a rank's part of a matrix.
 pub(crate) fn matrix_bytes(m: &Matrix, layout: &Layout, spec: &ModelSpec, format: WeightFormat) -> u64 {
-    let bytes = format.matrix_bytes(&cut(m, layout), &spec.unquantised, spec.dtype_bytes).0;
+    let bytes = format.matrix_bytes(&cut(m, layout), spec.unquantised_in(format), spec.dtype_bytes).0;
     match m.shard {
         Shard::Experts => bytes.div_ceil(u64::from((layout.stage_gpus() / layout.ep.max(1)).max(1))),
         _ => bytes,
@@ -154,7 +154,9 @@ impl RankWeights {
             }
             if index == 0 {
                 for m in &spec.embedding {
-                    parts.add(m.role, matrix_bytes(m, layout, spec, format));
+                    // a tied embedding is stored as the head that it also is
+                    let stored = if spec.tied && m.role == Role::Embedding { as_head(m) } else { m.clone() };
+                    parts.add(m.role, matrix_bytes(&stored, layout, spec, format));
                 }
                 parts.other = parts.other.saturating_add(tower_bytes(&spec.towers, spec, format));
             }
@@ -164,7 +166,7 @@ impl RankWeights {
                     // a tied head reads the embedding, which another stage holds
                     None if spec.tied && last > 0 => {
                         for m in spec.embedding.iter().filter(|m| m.role == Role::Embedding) {
-                            parts.add(Role::Head, matrix_bytes(m, layout, spec, format));
+                            parts.add(Role::Head, matrix_bytes(&as_head(m), layout, spec, format));
                         }
                     }
                     None => {}
@@ -197,11 +199,15 @@ impl RankWeights {
     }
 }
 
+fn as_head(m: &Matrix) -> Matrix {
+    Matrix { role: Role::Head, ..m.clone() }
+}
+
 /// A model of which only the size is known is cut evenly over all GPUs.
 fn spread_evenly(stages: &mut [StageWeights], spec: &ModelSpec, layout: &Layout, format: WeightFormat) {
     let mut whole = WeightParts::default();
     for m in spec.embedding.iter().chain(&spec.head) {
-        whole.add(m.role, format.matrix_bytes(m, &spec.unquantised, spec.dtype_bytes).0);
+        whole.add(m.role, format.matrix_bytes(m, spec.unquantised_in(format), spec.dtype_bytes).0);
     }
     whole.other = whole
         .other
@@ -228,8 +234,11 @@ fn tower_bytes(towers: &[Tower], spec: &ModelSpec, format: WeightFormat) -> u64 
     towers
         .iter()
         .map(|tower| {
-            let matrices: Bytes =
-                tower.matrices.iter().map(|m| format.matrix_bytes(m, &spec.unquantised, spec.dtype_bytes)).sum();
+            let matrices: Bytes = tower
+                .matrices
+                .iter()
+                .map(|m| format.matrix_bytes(m, spec.unquantised_in(format), spec.dtype_bytes))
+                .sum();
             matrices.0.saturating_add(tower.small.saturating_mul(plain))
         })
         .fold(0, u64::saturating_add)

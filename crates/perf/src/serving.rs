@@ -98,6 +98,8 @@ pub struct ServingEstimate {
     pub prefill_cost: Seconds,
     /// Mean time that a request waits to be admitted.
     pub queue: Seconds,
+    /// Mean time to first token of a burst: all admitted requests arriving at one moment.
+    pub burst_ttft: Seconds,
     /// The load that was asked.
     pub load: ServingLoad,
 }
@@ -266,6 +268,7 @@ impl<'a> Closed<'a> {
             decode_step: Seconds(point.decode),
             prefill_cost: Seconds(point.prefill),
             queue: Seconds(queue),
+            burst_ttft: Seconds(self.prefill_only(n.max(1.0)).ttft),
             load: self.load,
         }
     }
@@ -315,6 +318,13 @@ impl<'a> Closed<'a> {
 }
 
 impl ServingEstimate {
+    /// Mean TTFT of a benchmark that starts all clients at one moment and sends `prompts_per_client` each: the first
+    /// of them arrive as a burst, the others as in the steady state.
+    pub fn benchmark_ttft(&self, prompts_per_client: f64) -> Seconds {
+        let first = 1.0 / positive(prompts_per_client, 1.0);
+        self.ttft * (1.0 - first) + (self.burst_ttft + self.queue) * first
+    }
+
     /// The estimate as a tree: TPOT into decode step (with its parts) and others' prefill, and TTFT beside it.
     pub fn explain(&self, step: &StepModel) -> Term {
         let closed = Closed::new(step, 0, &self.load);

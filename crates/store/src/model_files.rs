@@ -40,8 +40,8 @@ pub(crate) fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, StoreErro
     Ok(bytes)
 }
 
-/// [`read_bounded`] for text.
-pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, StoreError> {
+/// Reads a regular text file of at most `limit` bytes.
+pub fn read_text(path: &Path, limit: u64) -> Result<String, StoreError> {
     String::from_utf8(read_bounded(path, limit)?).map_err(|_| StoreError::NotText { path: path.to_owned() })
 }
 

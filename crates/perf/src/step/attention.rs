@@ -27,8 +27,7 @@ pub(crate) struct AttentionGroup {
     /// Tokens that a query sees at most.
     visible: f64,
     bandwidth: f64,
-    decode_peak: f64,
-    prefill_peak: f64,
+    peak: f64,
 }
 
 impl AttentionGroup {
@@ -57,8 +56,7 @@ impl AttentionGroup {
             token_flop: 0.0,
             visible: f64::INFINITY,
             bandwidth: bandwidth * curve.decode_bandwidth,
-            decode_peak: peak * curve.decode_compute,
-            prefill_peak: peak * curve.prefill_compute,
+            peak: peak * curve.compute,
         };
         match attention {
             Attention::Gqa { heads, kv_heads, k_dim, v_dim, window, .. } => {
@@ -117,7 +115,7 @@ impl AttentionGroup {
         let seen = context.min(self.visible);
         let bytes = sequences * (self.read_per_token * seen + self.index_read_per_token * context + self.per_sequence);
         let flop = sequences * (self.decode_flop * seen + self.index_flop * context + self.token_flop);
-        self.layers * power_mean(bytes / self.bandwidth, flop / self.decode_peak)
+        self.layers * power_mean(bytes / self.bandwidth, flop / self.peak)
     }
 
     /// Time of a chunk of `q` prompt tokens after `kv` cached ones.
@@ -126,7 +124,7 @@ impl AttentionGroup {
         let seen = pairs.min(q * self.visible);
         let flop = self.prefill_flop * seen + self.index_flop * pairs + self.token_flop * q;
         let bytes = self.read_per_token * (kv + q) + self.index_read_per_token * (kv + q) + self.per_sequence;
-        self.layers * power_mean(bytes / self.bandwidth, flop / self.prefill_peak)
+        self.layers * power_mean(bytes / self.bandwidth, flop / self.peak)
     }
 }
 

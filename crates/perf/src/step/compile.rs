@@ -143,7 +143,7 @@ pub(crate) fn compile(
         for m in &run.matrices {
             walk.matrix(m, layers, run.feed_forward);
         }
-        let quantised = formats.weights.quantises(Role::Attention, &spec.unquantised);
+        let quantised = formats.weights.quantises(Role::Attention, spec.unquantised_in(formats.weights));
         let mut count = 1.0;
         if quantised {
             count += kernels.quantised;
@@ -184,16 +184,21 @@ pub(crate) fn compile(
     let stage = Group::new(node, layout.stage_gpus(), &mut notes);
     let replica = Group::new(node, layout.gpus(), &mut notes);
     notes.dedup();
-    let (tensor_c, stage_c, replica_c) =
-        (tensor.collectives(curves), stage.collectives(curves), replica.collectives(curves));
+    let (tensor_c, stage_c, replica_c) = {
+        let of = |group: &Group| group.collectives(curves, profile.fused_all_reduce);
+        (of(&tensor), of(&stage), of(&replica))
+    };
     let mut basis = walk.basis.weakest(attention_curve.basis).weakest(profile.basis);
+    // how a board is wired hardly moves the error; an unknown fabric does
+    let mut error_basis = basis;
     for (ranks, group, timed) in [
         (layout.tp, &tensor, &tensor_c),
         (layout.stage_gpus(), &stage, &stage_c),
         (layout.gpus(), &replica, &replica_c),
     ] {
         if ranks > 1 {
-            basis = basis.weakest(group.basis).weakest(timed.basis());
+            basis = basis.weakest(group.basis).weakest(node.topology_basis).weakest(timed.basis());
+            error_basis = error_basis.weakest(group.basis).weakest(timed.basis());
         }
     }
 
@@ -245,6 +250,7 @@ pub(crate) fn compile(
         })
         .collect();
     basis = basis.weakest(walk.basis);
+    error_basis = error_basis.weakest(walk.basis);
 
     let totals = columns.iter().map(|c| c.parts.iter().sum()).collect();
     Ok(StepModel {
@@ -259,8 +265,8 @@ pub(crate) fn compile(
         profile,
         basis,
         notes,
-        tpot_band: curves.band("tpot", basis),
-        ttft_band: curves.band("ttft", basis),
+        tpot_band: curves.band("tpot", error_basis),
+        ttft_band: curves.band("ttft", error_basis),
     })
 }
 
@@ -280,7 +286,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn kind(&self, role: Role) -> GemmType {
-        let quantised = self.formats.weights.quantises(role, &self.spec.unquantised);
+        let quantised = self.formats.weights.quantises(role, self.spec.unquantised_in(self.formats.weights));
         gemm_type(self.formats.weights, quantised, self.node, self.spec.dtype_bytes)
     }
 
@@ -315,7 +321,9 @@ impl Walk<'_> {
         let peak = self.peak(kind) * curve.e_c;
         let bytes = matrix_bytes(m, self.layout, self.spec, self.formats.weights) as f64;
         let bandwidth = self.bandwidth * curve.e_m;
-        let loops = 1.0 + curve.k_half / k;
+        // a bare size has no shapes: its parameters are read and multiplied, no more is known
+        let shaped = self.spec.hidden > 0;
+        let loops = if shaped { 1.0 + curve.k_half / k } else { 1.0 };
         let copies = rank.copies.max(1) as f64;
         let flop = 2.0 * n * k;
         Some(Product {
@@ -323,9 +331,9 @@ impl Walk<'_> {
             count: layers * copies,
             compute_per_token: flop * loops / peak,
             // FLOP x wave / (m n) does not depend on m
-            compute_floor: 2.0 * k * curve.wave * loops / peak,
+            compute_floor: if shaped { 2.0 * k * curve.wave * loops / peak } else { 0.0 },
             weights: bytes / copies / bandwidth,
-            traffic_per_token: 2.0 * (n + k) / bandwidth,
+            traffic_per_token: if shaped { 2.0 * (n + k) / bandwidth } else { 0.0 },
         })
     }
 
@@ -342,14 +350,15 @@ impl Walk<'_> {
         let bandwidth = self.bandwidth * curve.e_m;
         let top_k = f64::from(top_k.min(experts)).max(1.0);
         let one = m.output as f64 * m.input as f64;
+        // activations of the copies that land on a rank; inside a group every rank sees all of a copy's input
+        let traffic = if self.spec.hidden > 0 { m.output as f64 / inner.max(1.0) + m.input as f64 } else { 0.0 };
         let stage = Experts {
             layers,
             experts: f64::from(experts.max(1)).max(top_k),
             top_k,
             weights: bytes / bandwidth,
             compute_per_token: 2.0 * one * top_k / gpus / (self.peak(kind) * curve.e_c),
-            traffic_per_token: 2.0 * top_k * (m.output as f64 + m.input as f64) / inner.max(1.0) / gpus * inner
-                / bandwidth,
+            traffic_per_token: 2.0 * top_k / f64::from(self.layout.ep) * traffic / bandwidth,
         };
         self.experts.push(stage);
     }

@@ -1,6 +1,6 @@
 //! What ranks exchange, and over which link.
 
-use hardware::{NodeShape, Topology};
+use hardware::{LinkKind, NodeShape, Topology};
 use units::Basis;
 
 use crate::curves::{CollectiveCurve, Curves};
@@ -15,6 +15,7 @@ pub(crate) struct Group {
     inner_link: String,
     /// Rate of one rank's share of the node's NICs; unused where all ranks are inside.
     outer_bandwidth: f64,
+    /// Assumed where a rate is not known; how the node is wired stands in its shape.
     pub(crate) basis: Basis,
 }
 
@@ -24,55 +25,37 @@ const UNKNOWN_FABRIC_BYTES_PER_S: f64 = 12.5e9;
 impl Group {
     /// `ranks` consecutive GPUs over nodes of this shape.
     pub(crate) fn new(node: &NodeShape, ranks: u32, notes: &mut Vec<String>) -> Self {
+        let ranks = ranks.max(1);
         let per_node = node.gpus.max(1);
-        let domain = node.domain().max(1);
-        let gpu = &node.gpu;
-        let port = gpu.link.as_ref();
-        let pcie = gpu.pcie.map(|p| p.per_direction().0);
-        let mut basis = node.topology_basis;
-        let nvlink = |name: &str, generation: Option<u8>| match generation {
-            Some(g) => format!("nvlink-{g}"),
-            None => format!("mesh-{}", name.replace(' ', "_").to_lowercase()),
+        let inner = match node.topology {
+            // the domain of a rack spans nodes
+            Topology::NvSwitch { domain } if ranks <= domain => ranks,
+            _ => ranks.min(per_node),
         };
-        let (inner, inner_bandwidth, inner_link) = match (port, &node.topology) {
-            (Some(port), Topology::NvSwitch { .. }) if domain > 1 => {
-                (domain, port.per_direction.0, nvlink(&port.name, port.nvlink_generation))
-            }
-            (Some(port), Topology::Mesh) => {
-                // one peer gets its share; a group uses the links to its own members only
-                let peers = f64::from(per_node.saturating_sub(1).max(1));
-                let used = f64::from(ranks.min(per_node).saturating_sub(1).max(1));
-                (per_node, port.per_direction.0 * used / peers, nvlink(&port.name, port.nvlink_generation))
-            }
-            (Some(port), Topology::Bridges { group }) if ranks <= *group => {
-                (*group, port.per_direction.0, nvlink(&port.name, port.nvlink_generation))
-            }
-            _ => {
-                let generation = gpu.pcie.map_or(4, |p| p.generation);
-                let rate = pcie.unwrap_or_else(|| {
-                    if ranks > 1 {
-                        basis = Basis::Assumed;
-                        notes.push(format!("PCIe of `{}` is not known: generation 4 x16 assumed", gpu.id));
-                    }
-                    31.5e9
-                });
-                (per_node, rate, format!("pcie-{generation}"))
-            }
+        let (rate, kind) = node.peer_bandwidth(inner);
+        let generation = node.gpu.link.as_ref().and_then(|l| l.nvlink_generation);
+        let inner_link = match (kind, generation) {
+            (LinkKind::NvSwitch | LinkKind::NvLink, Some(g)) => format!("nvlink-{g}"),
+            (LinkKind::NvSwitch | LinkKind::NvLink, None) => "nvlink-other".to_owned(),
+            (LinkKind::InfinityFabric, _) => "mesh-infinity_fabric".to_owned(),
+            (LinkKind::RoCE, _) => "mesh-roce".to_owned(),
+            _ => format!("pcie-{}", node.gpu.pcie.map_or(3, |p| p.generation)),
         };
-        let inner = inner.min(ranks.max(1)).max(1);
+        let mut basis = Basis::Measured;
+        if inner > 1 && kind == LinkKind::Pcie && node.gpu.pcie.is_none() {
+            basis = Basis::Assumed;
+            notes.push(format!("PCIe of `{}` is not known: the slowest in service assumed", node.gpu.id));
+        }
         let mut outer_bandwidth = f64::INFINITY;
         if ranks > inner {
-            let fabric = node.fabric.as_ref();
-            let rate =
-                fabric.and_then(|f| f.node_rate.map(|r| r.0).or_else(|| Some(f.nic_rate?.0 * f64::from(f.nics?))));
-            let rate = rate.filter(|r| *r > 0.0).unwrap_or_else(|| {
+            let known = node.inter_node_bandwidth_per_gpu().map(|r| r.0).filter(|r| *r > 0.0);
+            outer_bandwidth = known.unwrap_or_else(|| {
                 basis = Basis::Assumed;
                 notes.push(format!("the fabric of `{}` is not known: 100 Gb/s per node assumed", node.id));
-                UNKNOWN_FABRIC_BYTES_PER_S
+                UNKNOWN_FABRIC_BYTES_PER_S / f64::from(per_node)
             });
-            outer_bandwidth = rate / f64::from(per_node);
         }
-        Self { ranks: ranks.max(1), inner, inner_bandwidth, inner_link, outer_bandwidth, basis }
+        Self { ranks, inner, inner_bandwidth: rate.0, inner_link, outer_bandwidth, basis }
     }
 
     fn nodes(&self) -> u32 {
@@ -80,7 +63,7 @@ impl Group {
     }
 
     /// Prepares the curves of the collectives of this group.
-    pub(crate) fn collectives(&self, curves: &Curves) -> Collectives {
+    pub(crate) fn collectives(&self, curves: &Curves, fused: bool) -> Collectives {
         let inner = self.inner;
         let nodes = self.nodes();
         Collectives {
@@ -88,6 +71,9 @@ impl Group {
             inner: f64::from(inner),
             nodes: f64::from(nodes),
             all_reduce: curves.collective("all_reduce", &self.inner_link, inner),
+            fused: if fused { curves.fused_all_reduce(&self.inner_link, inner) } else { None },
+            gather: curves.collective("all_gather", &self.inner_link, inner),
+            outer_gather: curves.collective("all_gather", "fabric", nodes),
             exchange: curves.collective("all_to_all", &self.inner_link, inner),
             outer_reduce: curves.collective("all_reduce", "fabric", nodes),
             outer_exchange: curves.collective("all_to_all", "fabric", nodes),
@@ -104,6 +90,9 @@ pub(crate) struct Collectives {
     inner: f64,
     nodes: f64,
     all_reduce: CollectiveCurve,
+    fused: Option<CollectiveCurve>,
+    gather: CollectiveCurve,
+    outer_gather: CollectiveCurve,
     exchange: CollectiveCurve,
     outer_reduce: CollectiveCurve,
     outer_exchange: CollectiveCurve,
@@ -126,7 +115,9 @@ impl Collectives {
         let mut time = 0.0;
         if self.inner > 1.0 {
             let wire = 2.0 * (self.inner - 1.0) / self.inner * bytes;
-            time += timed(&self.all_reduce, wire, bytes, self.inner_bandwidth);
+            let plain = timed(&self.all_reduce, wire, bytes, self.inner_bandwidth);
+            let fused = self.fused.map_or(plain, |curve| timed(&curve, wire, bytes, self.inner_bandwidth));
+            time += plain.min(fused);
         }
         if self.nodes > 1.0 {
             let share = bytes / self.inner;
@@ -141,11 +132,11 @@ impl Collectives {
         let mut time = 0.0;
         if self.inner > 1.0 {
             let wire = (self.inner - 1.0) / self.inner * bytes;
-            time += timed(&self.all_reduce, wire, bytes, self.inner_bandwidth);
+            time += timed(&self.gather, wire, bytes, self.inner_bandwidth);
         }
         if self.nodes > 1.0 {
             let wire = (self.nodes - 1.0) / self.nodes * bytes / self.inner;
-            time += timed(&self.outer_reduce, wire, bytes / self.inner, self.outer_bandwidth);
+            time += timed(&self.outer_gather, wire, bytes / self.inner, self.outer_bandwidth);
         }
         time
     }
