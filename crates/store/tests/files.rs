@@ -1,6 +1,6 @@
 //! Files as users have them: catalogs over the embedded one, model folders, and files that must be refused.
 
-// helpers of tests fail loudly too
+// what sets a test up may fail loudly too
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
