@@ -13,15 +13,19 @@ mod encoders;
 mod exaone;
 mod falcon;
 mod gemma;
+mod gemma4;
 mod glm;
 mod gpt_oss;
 mod hunyuan;
 mod hybrid;
 mod kimi;
+mod kimi_linear;
 mod llama;
 mod llama4;
+mod mimo;
 mod minimax;
 mod mistral;
+mod mllama;
 mod moe;
 mod nemotron_h;
 mod olmo;
@@ -69,6 +73,10 @@ const FAMILIES: &[Types] = &[
     hunyuan::TYPES,
     minimax::TYPES,
     moe::TYPES,
+    gemma4::TYPES,
+    kimi_linear::TYPES,
+    mimo::TYPES,
+    mllama::TYPES,
     encoders::TYPES,
     encoder_decoder::TYPES,
     hybrid::TYPES,
