@@ -24,6 +24,7 @@ pub struct Hardware {
     nodes: Vec<NodeType>,
     gpu_index: HashMap<String, usize>,
     node_index: HashMap<String, usize>,
+    as_of: Option<String>,
 }
 
 impl Hardware {
@@ -36,7 +37,7 @@ impl Hardware {
     pub fn parse(gpus_csv: &str, nodes_csv: &str, sources_csv: &str) -> (Self, Vec<Finding>) {
         let mut findings = Vec::new();
         let sources = Sources::parse("sources.csv", sources_csv, &mut findings);
-        let mut hardware = Self::default();
+        let mut hardware = Self { as_of: sources.newest().map(str::to_owned), ..Self::default() };
         findings.extend(hardware.add_gpus("gpus.csv", gpus_csv, &sources));
         findings.extend(hardware.add_nodes("nodes.csv", nodes_csv, &sources));
         (hardware, findings)
@@ -60,8 +61,11 @@ impl Hardware {
     /// Adds the node types of a table; one whose id exists replaces it. Their GPUs must be known already.
     pub fn add_nodes(&mut self, file: &str, csv: &str, sources: &Sources) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let known = |id: &str| self.gpu_index.contains_key(id);
-        let read = read_nodes(file, csv, sources, &known, &mut findings);
+        let find = |text: &str| match self.gpu(text) {
+            Some(gpu) => Ok(gpu.id.clone()),
+            None => self.find_gpu(text).map(|g| g.id.clone()),
+        };
+        let read = read_nodes(file, csv, sources, &find, &mut findings);
         for (node, line) in read {
             if let Some(gpu) = self.gpu(&node.gpu) {
                 findings.extend(doubts(file, line, &node, gpu));
@@ -74,7 +78,13 @@ impl Hardware {
                 }
             }
         }
+        findings.sort_by_key(|f| f.line);
         findings
+    }
+
+    /// The last day that a source of the catalog was read (`2026-11-30`).
+    pub fn as_of(&self) -> Option<&str> {
+        self.as_of.as_deref()
     }
 
     /// Every GPU in catalog order.
@@ -132,7 +142,7 @@ fn doubts(file: &str, line: u64, node: &NodeType, gpu: &Gpu) -> Option<Finding> 
             }
             _ => format!("{} takes no bridge", gpu.short_id()),
         },
-        Topology::NvSwitch { .. } if !gpu.is_baseboard() => {
+        Topology::NvSwitch { .. } if gpu.form_factor == "PCIe" => {
             format!("{} is a card; switches are for SXM, OAM and superchip boards", gpu.short_id())
         }
         _ => return None,

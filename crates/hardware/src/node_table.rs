@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use units::{Bytes, BytesPerSec};
 
 use crate::finding::Finding;
+use crate::lookup::LookupError;
 use crate::node::{Fabric, NodeType, Topology};
 use crate::sources::Sources;
 use crate::table::{Row, read_table, shorten};
@@ -29,21 +30,24 @@ crate::columns!(
     notes,
 );
 
-/// Reads node rows; `gpu_known` says whether a GPU id exists.
+/// Reads node rows; `find_gpu` gives the id of the GPU that a cell names.
 pub(crate) fn read_nodes(
     file: &str,
     csv: &str,
     sources: &Sources,
-    gpu_known: &dyn Fn(&str) -> bool,
+    find_gpu: &dyn Fn(&str) -> Result<String, LookupError>,
     findings: &mut Vec<Finding>,
 ) -> Vec<(NodeType, u64)> {
     let mut nodes: Vec<(NodeType, u64)> = Vec::new();
     let mut seen: HashSet<String> = HashSet::new();
     read_table(file, csv, COLUMNS, 5, findings, |row| {
-        let Some(node) = read_node(row, sources) else { return };
-        if !gpu_known(&node.gpu) {
-            row.error(format!("node `{}` names a GPU `{}` that is not in the catalog", node.id, shorten(&node.gpu)));
-            return;
+        let Some(mut node) = read_node(row, sources) else { return };
+        match find_gpu(&node.gpu) {
+            Ok(id) => node.gpu = id,
+            Err(e) => {
+                row.error(format!("node `{}`: {e}; {}", node.id, e.hint()));
+                return;
+            }
         }
         if !seen.insert(node.id.clone()) {
             row.error(format!("node `{}` stands twice in this file", node.id));

@@ -106,7 +106,8 @@ impl NodeShape {
         })
     }
 
-    fn pcie(&self) -> BytesPerSec {
+    /// What the PCIe port of one GPU moves, one direction; generation 3 x16 where no source gives the port.
+    pub fn pcie_per_direction(&self) -> BytesPerSec {
         self.gpu.pcie.map_or(UNKNOWN_PCIE, |p| p.per_direction())
     }
 
@@ -144,7 +145,7 @@ impl NodeShape {
             (Topology::Bridges { group }, Some(port)) if ranks <= *group => {
                 (port * share(*group).min(1.0), self.port_kind(false))
             }
-            _ => (self.pcie(), LinkKind::Pcie),
+            _ => (self.pcie_per_direction(), LinkKind::Pcie),
         }
     }
 

@@ -37,6 +37,12 @@ impl Sources {
         self.texts.get(cell).cloned().unwrap_or_else(|| cell.into())
     }
 
+    /// The newest day that any of them was read.
+    pub fn newest(&self) -> Option<&str> {
+        // ISO days sort as texts
+        self.dates.values().map(String::as_str).max()
+    }
+
     /// When the source was read, where known.
     pub fn retrieved(&self, cell: &str) -> Option<&str> {
         self.dates.get(cell).map(String::as_str)

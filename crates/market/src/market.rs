@@ -105,8 +105,12 @@ impl Market {
     /// Renews what is derived from offers and node types; needed after node types were added.
     pub fn reindex(&mut self, hardware: &Hardware) {
         self.by_gpu.clear();
-        for (at, offer) in self.offers.iter().enumerate() {
-            self.by_gpu.entry(offer.gpu.clone()).or_default().push(at);
+        // rows are mostly sorted: look a GPU up once per run of its offers
+        let mut start = 0;
+        for run in self.offers.chunk_by(|a, b| a.gpu == b.gpu) {
+            let places = start..start + run.len();
+            self.by_gpu.entry(run[0].gpu.clone()).or_default().extend(places);
+            start += run.len();
         }
         self.sold.clear();
         self.node_ids.clear();
@@ -123,16 +127,15 @@ impl Market {
     /// Replaces every price of a GPU by the user's: per GPU and hour, whole instances at their count. The offers keep
     /// their kind and say that the price is the user's. Returns how many were replaced.
     pub fn override_price(&mut self, gpu: &str, usd_per_gpu_hour: UsdPerHour) -> usize {
-        let note = format!("price given by you: ${}/h per GPU", usd_per_gpu_hour.0);
+        let note = format!("price given by you: {usd_per_gpu_hour} per GPU");
         let note: Arc<str> = note.into();
         let places = self.by_gpu.get(gpu).cloned().unwrap_or_default();
         for &at in &places {
             let Some(offer) = self.offers.get_mut(at) else { continue };
             let price = usd_per_gpu_hour * offer.gpu_count;
-            // a spot-only offer keeps being spot; the rest gets one price, and spot is no longer known
-            let was_spot_only = offer.on_demand.is_none() && offer.spot.is_some();
-            offer.spot = was_spot_only.then_some(price);
-            offer.on_demand = (!was_spot_only).then_some(price);
+            // every quote that there is, and none that there isn't
+            offer.spot = offer.spot.map(|_| price);
+            offer.on_demand = offer.on_demand.map(|_| price);
             offer.origin = PriceOrigin::User;
             (offer.date, offer.spot_date) = (None, None);
             (offer.date_text, offer.spot_date_text) = ("".into(), "".into());

@@ -195,7 +195,7 @@ impl Offer {
             ram: None,
             region: "".into(),
             on_demand: Some(price),
-            spot: None,
+            spot: Some(price),
             kind: OfferKind::PerGpuList,
             tier: Tier::Standard,
             commitment: None,
@@ -233,9 +233,10 @@ impl Offer {
         Some(self.on_demand? / f64::from(self.whole_gpus()?))
     }
 
-    /// True where spot costs as much as on-demand or more.
+    /// True where the catalog has spot at the on-demand price or above; a user's one price for both is no such case.
     pub fn no_discount(&self) -> bool {
-        self.spot.zip(self.on_demand).is_some_and(|(spot, full)| spot.0 >= full.0)
+        self.origin == PriceOrigin::Catalog
+            && self.spot.zip(self.on_demand).is_some_and(|(spot, full)| spot.0 >= full.0)
     }
 
     /// Days since the on-demand price was read; `None` where it is undated. A user's own price is of today.
@@ -264,7 +265,5 @@ impl Offer {
 
 fn days_between(then: Option<Date>, today: Date) -> Option<i64> {
     let then = then?;
-    // both fit a civil calendar of ±10,000 years, so the difference fits i64
-    let span = today.since((jiff::Unit::Day, then)).ok()?;
-    Some(i64::from(span.get_days()).max(0))
+    Some((today.duration_since(then).as_hours() / 24).max(0))
 }

@@ -187,15 +187,13 @@ impl Market {
         let Some(count) = node.whole_gpus() else { return Vec::new() };
         let own = self.offers_for(node);
         let bookable = |q: &Quote| self.offers.get(q.offer).is_some_and(|o| o.kind == OfferKind::BookableNode);
-        let quotes: Vec<Quote> = self
-            .quotes(&node.gpu, count, filter)
-            .into_iter()
-            .filter(|q| {
-                let Some(offer) = self.offers.get(q.offer) else { return false };
-                let mine = *offer.provider == *node.provider || *offer.provider == *USER_PROVIDER;
-                mine && (own.contains(&q.offer) || !bookable(q))
-            })
-            .collect();
+        let wanted = filter.providers.is_empty() || filter.providers.contains(&node.provider);
+        let of_provider = QuoteFilter { providers: vec![node.provider.clone()], ..filter.clone() };
+        let mut quotes = self.quotes(&node.gpu, count, &of_provider);
+        quotes.retain(|q| {
+            let of_user = self.offers.get(q.offer).is_some_and(|o| *o.provider == *USER_PROVIDER);
+            of_user || (wanted && (own.contains(&q.offer) || !bookable(q)))
+        });
         quotes
     }
 
@@ -244,7 +242,7 @@ impl Market {
         let (rank, times) = self.rank(offer, whole, count, filter, market_price, of_user)?;
         let price = match filter.purchase {
             Purchase::OnDemand => offer.on_demand,
-            Purchase::Spot if offer.spot_basis == SpotBasis::Estimated && offer.spot.is_some() => {
+            Purchase::Spot if estimated_spot(offer) => {
                 return Err(NotRanked::EstimatedSpot);
             }
             Purchase::Spot => offer.spot,
@@ -338,6 +336,11 @@ impl Market {
     pub fn best_fresh(quotes: &[Quote]) -> Option<&Quote> {
         quotes.iter().find(|q| !q.stale)
     }
+}
+
+/// True where the catalog's spot price was computed from the on-demand price.
+fn estimated_spot(offer: &Offer) -> bool {
+    offer.spot.is_some() && offer.spot_basis == SpotBasis::Estimated && offer.origin == PriceOrigin::Catalog
 }
 
 /// Offers without a region of their own hold everywhere.

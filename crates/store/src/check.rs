@@ -32,7 +32,7 @@ fn table_of(path: &Path, text: &str) -> Option<Table> {
     if has("gpu") && (has("topology") || has("gpu_count")) {
         return Some(Table::Nodes);
     }
-    if has("billing_granularity_s") || has("evidence") {
+    if has("billing_granularity_s") || (has("id") && has("kind")) {
         return Some(Table::Providers);
     }
     match path.file_stem()?.to_str()? {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use crate::{Cells, Result, Rows, Texts, plain, public, write};
+use super::{Cells, Result, Rows, Texts, plain, public, write};
 
 const HEADER: &[&str] = &[
     "id",

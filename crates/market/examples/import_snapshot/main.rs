@@ -121,22 +121,24 @@ fn public(text: &str) -> String {
     text
 }
 
-fn main() -> Result<()> {
-    let mut args = std::env::args().skip(1);
-    let folder = PathBuf::from(args.next().ok_or("give the folder of the snapshot")?);
-    let home = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let out = args.next().map_or_else(|| home.join(".."), PathBuf::from);
+/// Writes the files of both crates under `out`, from the snapshot in `folder`.
+pub(crate) fn import(folder: &Path, out: &Path) -> Result<()> {
     let (hardware, market) = (out.join("hardware/data"), out.join("market/data"));
-
     // the snapshot was compiled on this day
     let mut texts = Texts::new("2026-11-30");
-    gpus::import(&folder, &hardware, &mut texts)?;
-    nodes::import(&folder, &hardware, &mut texts)?;
+    gpus::import(folder, &hardware, &mut texts)?;
+    nodes::import(folder, &hardware, &mut texts)?;
     texts.write(&hardware.join("sources.csv"))?;
 
     let mut texts = Texts::new("2026-11-30");
-    providers::import(&folder, &market, &mut texts)?;
-    offers::import(&folder, &market, &mut texts)?;
-    texts.write(&market.join("sources.csv"))?;
-    Ok(())
+    providers::import(folder, &market, &mut texts)?;
+    offers::import(folder, &market, &mut texts)?;
+    texts.write(&market.join("sources.csv"))
+}
+
+fn main() -> Result<()> {
+    let mut args = std::env::args().skip(1);
+    let folder = PathBuf::from(args.next().ok_or("give the folder of the snapshot")?);
+    let out = args.next().map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), PathBuf::from);
+    import(&folder, &out)
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{Result, Rows, Texts, public, write};
+use super::{Result, Rows, Texts, public, write};
 
 const HEADER: &[&str] = &[
     "id",

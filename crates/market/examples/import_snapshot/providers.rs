@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{Cells, Result, Rows, Texts, plain, public, write};
+use super::{Cells, Result, Rows, Texts, plain, public, write};
 
 const HEADER: &[&str] = &[
     "id",
@@ -72,6 +72,13 @@ fn dollars(text: &str) -> String {
     digits.trim_end_matches('.').parse::<f64>().map(plain).unwrap_or_default()
 }
 
+/// Storage wordings whose first amount is not the disk that a node mounts: object storage, or a price per hour.
+const STORAGE: &[(&str, f64)] = &[("coreweave", 0.07), ("hyperstack", 0.07)];
+
+fn storage(id: &str, text: &str) -> String {
+    STORAGE.iter().find(|(i, _)| *i == id).map_or_else(|| dollars(text), |(_, usd)| plain(*usd))
+}
+
 fn evidence(row: &Cells<'_>) -> &'static str {
     match row.get("evidence") {
         "stored" => "published",
@@ -99,7 +106,7 @@ pub(crate) fn import(folder: &Path, out: &Path, texts: &mut Texts) -> Result<()>
             yes_no(row.get("reserved")),
             row.get("spot_model").to_owned(),
             seconds(id, row.get("spot_notice"))?,
-            dollars(row.get("storage_price")),
+            storage(id, row.get("storage_price")),
             row.get("storage_price").to_owned(),
             dollars(row.get("egress_price")),
             row.get("egress_price").to_owned(),
