@@ -213,8 +213,13 @@ pub(crate) const TOP_K: &[&str] = &[
 
 impl Dims {
     pub(crate) fn read(r: &Reader<'_>) -> Result<Self, ModelError> {
-        let hidden = r.dim(HIDDEN)?;
         let layers = r.layers()?;
+        Self::read_with(r, layers)
+    }
+
+    /// The same where the number of layers follows from something else.
+    pub(crate) fn read_with(r: &Reader<'_>, layers: u64) -> Result<Self, ModelError> {
+        let hidden = r.dim(HIDDEN)?;
         let vocab = r.dim(&["vocab_size", "padded_vocab_size"])?;
         let heads = r.dim(&["num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads"])?;
         let kv_heads = match r.dim_opt(&["num_key_value_heads", "num_kv_heads", "multi_query_group_num"])? {

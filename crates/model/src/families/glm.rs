@@ -7,6 +7,7 @@ use crate::config::Reader;
 use crate::decoder::{Experts, Flag, LLAMA, MoeLayers, PLAIN_EXPERTS, QkNorm, Shared, Style, decoder};
 use crate::error::ModelError;
 use crate::spec::ModelSpec;
+use crate::towers;
 
 const GLM: Style = Style { family: "glm", qkv_bias: Flag::Key("attention_bias", true), o_bias: Flag::No, ..LLAMA };
 /// Norms before and after both halves of a layer.
@@ -44,5 +45,15 @@ fn glm4_moe(r: &Reader<'_>) -> Result<ModelSpec, ModelError> {
         let copies = spec.vocab.saturating_mul(spec.hidden).saturating_mul(2);
         spec.mtp = mtp_like_last(&spec, blocks, copies);
     }
+    Ok(spec)
+}
+
+/// GLM-4.1V: a GLM-4 decoder with biases, and a tower.
+fn glm4v(r: &Reader<'_>) -> Result<ModelSpec, ModelError> {
+    let inner = r.nested("text_config", true)?.ok_or_else(|| r.missing(&["text_config"]))?;
+    let style = Style { qkv_bias: Flag::Key("attention_bias", true), ..GLM4 };
+    let mut spec = decoder(&inner.of("glm"), &style)?;
+    towers::glm4v(r, spec.hidden, &mut spec.towers)?;
+    inner.finish()?;
     Ok(spec)
 }

@@ -1,9 +1,11 @@
 //! Llama 1 to 3 and what is built the same way. Follows `modeling_llama.py` of transformers.
 
 use super::{How::Style as S, Types};
-use crate::decoder::{Flag, LLAMA, Style};
+use crate::decoder::{Flag, LLAMA, Style, Windows};
 
 const GRANITE: Style = Style { family: "granite", tied: true, ..LLAMA };
+/// Granite with windows in three of four layers and a sink per head.
+const GRANITE_SWA: Style = Style { sinks: true, windows: Windows::Every(4), ..GRANITE };
 const SMOLLM: Style = Style { family: "smollm", tied: true, ..LLAMA };
 /// Baichuan packs q, k and v without bias and has as many key heads as query heads.
 const BAICHUAN: Style = Style { family: "baichuan", qkv_bias: Flag::No, o_bias: Flag::No, ..LLAMA };
@@ -25,6 +27,7 @@ pub(crate) const TYPES: Types = &[
     ("exaone", S(&LLAMA)),
     ("helium", S(&LLAMA)),
     ("granite", S(&GRANITE)),
+    ("granite_swa", S(&GRANITE_SWA)),
     ("smollm3", S(&SMOLLM)),
     ("baichuan", S(&BAICHUAN)),
     ("internlm2", S(&INTERNLM2)),

@@ -8,18 +8,26 @@ use crate::spec::ModelSpec;
 mod classic;
 mod cohere;
 mod deepseek;
+mod encoder_decoder;
+mod encoders;
 mod exaone;
 mod falcon;
 mod gemma;
+mod gemma4;
 mod glm;
 mod gpt_oss;
 mod hunyuan;
+mod hybrid;
 mod kimi;
+mod kimi_linear;
 mod llama;
 mod llama4;
+mod mimo;
 mod minimax;
 mod mistral;
+mod mllama;
 mod moe;
+mod nemotron_h;
 mod olmo;
 mod phi;
 mod qwen;
@@ -65,6 +73,14 @@ const FAMILIES: &[Types] = &[
     hunyuan::TYPES,
     minimax::TYPES,
     moe::TYPES,
+    gemma4::TYPES,
+    kimi_linear::TYPES,
+    mimo::TYPES,
+    mllama::TYPES,
+    encoders::TYPES,
+    encoder_decoder::TYPES,
+    hybrid::TYPES,
+    nemotron_h::TYPES,
     olmo::TYPES,
 ];
 

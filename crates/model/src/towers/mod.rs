@@ -5,6 +5,12 @@ use crate::config::Reader;
 use crate::error::ModelError;
 use crate::spec::{Matrix, Role, Shard, Tower};
 
+mod large;
+mod pairs;
+
+pub(crate) use large::{gemma4, glm4v, mllama};
+pub(crate) use pairs::{clip_pair, siglip_pair, vit};
+
 /// A tower under construction.
 struct Build {
     matrices: Vec<Matrix>,
