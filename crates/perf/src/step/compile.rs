@@ -8,7 +8,7 @@ use crate::curves::{Curves, GemmCurve, GemmType};
 use crate::engine::{Engine, Formats};
 use crate::layout::Layout;
 use crate::rank::{cut, matrix_bytes, stage_layers};
-use crate::step::attention::{AttentionGroup, power_mean};
+use crate::step::attention::{AttentionGroup, AttentionRates, power_mean};
 use crate::step::links::Group;
 use crate::step::{Column, CompileError, N, StepModel, grid};
 
@@ -126,6 +126,10 @@ pub(crate) fn compile(
     let uneven = f64::from(longest) * f64::from(layout.pp) / f64::from(total_layers.max(1));
 
     let attention_curve = curves.attention(gpu, &walk.gemm(GemmType::Bits16));
+    let rates = AttentionRates {
+        bandwidth: bandwidth * attention_curve.decode_bandwidth,
+        compute: peak16 * attention_curve.compute,
+    };
     let profile = curves.engine(engine);
     let kernels = curves.kernels();
     let mut attention: Vec<AttentionGroup> = Vec::new();
@@ -135,8 +139,7 @@ pub(crate) fn compile(
     for run in &spec.layers {
         let layers = f64::from(run.count) * uneven;
         for kind in std::iter::once(&run.attention).chain(&run.cross) {
-            let group =
-                AttentionGroup::new(kind, layers, spec, layout.tp, formats.kv, &attention_curve, bandwidth, peak16);
+            let group = AttentionGroup::new(kind, layers, spec.dtype_bytes, layout.tp, formats.kv, rates);
             if !attention.iter_mut().any(|g| g.merge(&group)) {
                 attention.push(group);
             }
