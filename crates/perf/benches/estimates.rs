@@ -1,4 +1,5 @@
 //! What the planner pays per candidate.
+#![allow(clippy::unwrap_used, reason = "a failed set-up fails the test")]
 
 use std::sync::LazyLock;
 

@@ -31,6 +31,18 @@ pub enum GemmType {
 }
 
 impl GemmType {
+    /// Every type.
+    pub const ALL: [Self; 8] = [
+        Self::Fp32,
+        Self::Bits16,
+        Self::Fp8,
+        Self::Fp8Block,
+        Self::Int8,
+        Self::Nvfp4,
+        Self::WeightOnly8,
+        Self::WeightOnly4,
+    ];
+
     /// The name in data files.
     pub fn name(self) -> &'static str {
         match self {
@@ -160,14 +172,30 @@ pub struct KernelCounts {
 /// All curves.
 #[derive(Clone, Debug)]
 pub struct Curves {
-    gemm: Rows,
-    experts: Rows,
-    attention: Rows,
+    gemm: Vec<Scoped<(GemmType, GemmCurve)>>,
+    experts: Vec<Scoped<Ratios>>,
+    attention: Vec<Scoped<Ratios>>,
     collectives: Vec<Collective>,
     fused: Rows,
     bands: Rows,
     kernels: KernelCounts,
     engines: [EngineProfile; 4],
+}
+
+/// A figure and the GPUs that it is for: an id, an architecture or `*`, with a kind of memory.
+#[derive(Clone, Debug)]
+struct Scoped<T> {
+    scope: String,
+    memory: String,
+    value: T,
+    basis: Basis,
+}
+
+/// What a kind of kernel reaches of what plain products reach.
+#[derive(Clone, Copy, Debug)]
+struct Ratios {
+    compute: f64,
+    memory: f64,
 }
 
 #[derive(Clone, Debug)]
@@ -227,9 +255,9 @@ impl Curves {
             kernel_rows.iter().find(|r| r.text("mechanism") == name).and_then(|r| r.number("multiplier")).unwrap_or(0.0)
         };
         Self {
-            gemm: rows(files.gemm),
-            experts: rows(files.experts),
-            attention: rows(files.attention),
+            gemm: scoped(files.gemm, gemm_row),
+            experts: scoped(files.experts, ratios),
+            attention: scoped(files.attention, ratios),
             collectives: rows(files.collectives).iter().filter_map(collective).collect(),
             fused: rows(files.fused),
             bands: rows(files.bands),
@@ -256,59 +284,43 @@ impl Curves {
     }
 
     /// Efficiency of matrix products on a GPU: its own curve, else one of its architecture, else the default of its
-    /// memory kind; a type without any curve borrows that of 16-bit products.
+    /// memory kind; a type without any curve borrows that of 16-bit products. Weights stream at the share of the
+    /// bandwidth that the GPU's own 16-bit products reach, whatever they encode.
     pub fn gemm(&self, gpu: &Gpu, kind: GemmType) -> GemmCurve {
-        let with = |name: &str| {
-            nearest(&self.gemm, gpu, |r| r.text("dtype") == name).map(|(row, lent)| GemmCurve {
-                e_c: row.number("e_c").unwrap_or(0.5),
-                e_m: row.number("e_m").unwrap_or(0.7),
-                wave: row.number("wave_elements").unwrap_or(0.0),
-                k_half: row.number("k_half").unwrap_or(0.0),
-                basis: lent.weaken(row.basis()),
-            })
+        let with = |kind: GemmType| {
+            let found = nearest(&self.gemm, gpu, |row| row.value.0 == kind);
+            found.map(|(row, lent)| (GemmCurve { basis: lent.weaken(row.basis), ..row.value.1 }, lent))
         };
-        let own = with(kind.name());
-        match own {
-            Some(curve) if curve.basis < Basis::Assumed => curve,
-            own => {
-                let sixteen = with(GemmType::Bits16.name()).map(|c| GemmCurve { basis: Basis::Assumed, ..c });
-                own.or(sixteen).unwrap_or(GemmCurve {
-                    e_c: 0.5,
-                    e_m: 0.7,
-                    wave: 0.0,
-                    k_half: 0.0,
-                    basis: Basis::Assumed,
-                })
+        let guess = GemmCurve { e_c: 0.5, e_m: 0.7, wave: 0.0, k_half: 0.0, basis: Basis::Assumed };
+        let sixteen = with(GemmType::Bits16).map(|(curve, _)| curve);
+        match (with(kind), sixteen) {
+            (Some((curve, lent)), _) if lent < Lent::Default => curve,
+            (Some((curve, _)), Some(own)) if own.basis < Basis::Assumed => {
+                // the arithmetic of weight-only types is that of 16 bit, only its cost is lent
+                let same = matches!(kind, GemmType::WeightOnly8 | GemmType::WeightOnly4);
+                GemmCurve { e_m: own.e_m, basis: if same { Basis::Derived } else { Basis::Assumed }, ..curve }
             }
+            (Some((curve, _)), _) => curve,
+            (None, sixteen) => GemmCurve { basis: Basis::Assumed, ..sixteen.unwrap_or(guess) },
         }
     }
 
     /// Efficiency of routed experts: that of plain products of the type times the ratio that grouped products reach.
-    pub fn experts(&self, gpu: &Gpu, kind: GemmType) -> ExpertCurve {
-        let plain = self.gemm(gpu, kind);
-        let (ratio_c, ratio_m, basis) =
-            nearest(&self.experts, gpu, |_| true).map_or((0.5, 0.8, Basis::Assumed), |(row, lent)| {
-                let ratio = |column| row.number(column).unwrap_or(0.5);
-                (ratio("ratio_c"), ratio("ratio_m"), lent.weaken(row.basis()))
-            });
+    pub fn experts(&self, gpu: &Gpu, plain: &GemmCurve) -> ExpertCurve {
+        let (ratio, basis) = reached(&self.experts, gpu);
         ExpertCurve {
-            e_c: (plain.e_c * ratio_c).min(1.0),
-            e_m: (plain.e_m * ratio_m).min(1.0),
+            e_c: (plain.e_c * ratio.compute).min(1.0),
+            e_m: (plain.e_m * ratio.memory).min(1.0),
             basis: plain.basis.weakest(basis),
         }
     }
 
     /// Efficiency of attention: that of plain 16-bit products of the GPU times the ratio that attention kernels reach.
-    pub fn attention(&self, gpu: &Gpu) -> AttentionCurve {
-        let plain = self.gemm(gpu, GemmType::Bits16);
-        let (ratio_c, ratio_m, basis) =
-            nearest(&self.attention, gpu, |_| true).map_or((0.5, 0.9, Basis::Assumed), |(row, lent)| {
-                let ratio = |column| row.number(column).unwrap_or(0.5);
-                (ratio("ratio_c"), ratio("ratio_m"), lent.weaken(row.basis()))
-            });
+    pub fn attention(&self, gpu: &Gpu, plain: &GemmCurve) -> AttentionCurve {
+        let (ratio, basis) = reached(&self.attention, gpu);
         AttentionCurve {
-            decode_bandwidth: (plain.e_m * ratio_m).min(1.0),
-            compute: (plain.e_c * ratio_c).min(1.0),
+            decode_bandwidth: (plain.e_m * ratio.memory).min(1.0),
+            compute: (plain.e_c * ratio.compute).min(1.0),
             // where the GPU's own products are known, a lent ratio makes the result derived, not a guess
             basis: if plain.basis < Basis::Assumed { plain.basis.weakest(basis.min(Basis::Derived)) } else { basis },
         }
@@ -393,17 +405,51 @@ fn memory_kind(gpu: &Gpu) -> &'static str {
     }
 }
 
+fn scoped<T>(text: &str, value: impl Fn(&Row) -> Option<T>) -> Vec<Scoped<T>> {
+    let one = |row: &Row| {
+        let (scope, memory) = (row.text("scope").to_owned(), row.text("memory").to_owned());
+        Some(Scoped { scope, memory, value: value(row)?, basis: row.basis() })
+    };
+    rows(text).iter().filter_map(one).collect()
+}
+
+fn gemm_row(row: &Row) -> Option<(GemmType, GemmCurve)> {
+    let share = |column| row.number(column).filter(|v| *v > 0.0);
+    let curve = GemmCurve {
+        e_c: share("e_c")?,
+        e_m: share("e_m")?,
+        wave: row.number("wave_elements")?,
+        k_half: row.number("k_half")?,
+        basis: row.basis(),
+    };
+    Some((GemmType::ALL.into_iter().find(|k| k.name() == row.text("dtype"))?, curve))
+}
+
+fn ratios(row: &Row) -> Option<Ratios> {
+    let share = |column| row.number(column).filter(|v| *v > 0.0);
+    Some(Ratios { compute: share("ratio_c")?, memory: share("ratio_m")? })
+}
+
+/// The ratios for a GPU, and how they are known.
+fn reached(rows: &[Scoped<Ratios>], gpu: &Gpu) -> (Ratios, Basis) {
+    let found = nearest(rows, gpu, |_| true).map(|(row, lent)| (row.value, lent.weaken(row.basis)));
+    found.unwrap_or((Ratios { compute: 0.5, memory: 0.8 }, Basis::Assumed))
+}
+
 /// The row for a GPU: by its id, else by architecture and memory kind, else the default (`*`) of that memory kind.
-fn nearest<'a>(rows: &'a Rows, gpu: &Gpu, keep: impl Fn(&Row) -> bool) -> Option<(&'a Row, Lent)> {
+fn nearest<'a, T>(
+    rows: &'a [Scoped<T>],
+    gpu: &Gpu,
+    keep: impl Fn(&Scoped<T>) -> bool,
+) -> Option<(&'a Scoped<T>, Lent)> {
     let memory = memory_kind(gpu);
-    let mut best: Option<(&Row, Lent)> = None;
+    let mut best: Option<(&Scoped<T>, Lent)> = None;
     for row in rows.iter().filter(|r| keep(r)) {
-        let scope = row.text("scope");
-        let lent = if scope == gpu.id {
+        let lent = if row.scope == gpu.id {
             Lent::Own
-        } else if scope == gpu.architecture && row.text("memory") == memory {
+        } else if row.scope == gpu.architecture && row.memory == memory {
             Lent::Architecture
-        } else if scope == "*" && matches!(row.text("memory"), m if m == memory || m == "any") {
+        } else if row.scope == "*" && (row.memory == memory || row.memory == "any") {
             Lent::Default
         } else {
             continue;
@@ -413,4 +459,35 @@ fn nearest<'a>(rows: &'a Rows, gpu: &Gpu, keep: impl Fn(&Row) -> bool) -> Option
         }
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_embedded_row_is_read() {
+        let count = |text: &str| text.lines().filter(|l| !l.starts_with('#')).count() - 1;
+        let curves = Curves::embedded();
+        assert_eq!(curves.gemm.len(), count(include_str!("../data/gemm.csv")));
+        assert_eq!(curves.experts.len(), count(include_str!("../data/experts.csv")));
+        assert_eq!(curves.attention.len(), count(include_str!("../data/attention.csv")));
+        assert_eq!(curves.collectives.len(), count(include_str!("../data/collectives.csv")));
+        assert_eq!(curves.bands.len(), count(include_str!("../data/bands.csv")));
+        for engine in Engine::ALL {
+            assert_ne!(*curves.engine(engine), EngineProfile::neutral(engine), "{engine}");
+        }
+        assert!(curves.kernels.mla > 1.0 && curves.kernels.quantised > 0.0);
+    }
+
+    #[test]
+    fn collectives_are_lent_by_the_next_count_and_the_kind_of_link() {
+        let curves = Curves::embedded();
+        let at = |link: &str, ranks| curves.collective("all_reduce", link, ranks);
+        assert_eq!(at("nvlink-4", 8).basis, Basis::Calibrated);
+        assert_eq!(at("nvlink-4", 6), CollectiveCurve { basis: Basis::Derived, ..at("nvlink-4", 8) });
+        assert!(at("nvlink-5", 72).alpha > at("nvlink-5", 8).alpha);
+        assert_eq!(at("nvlink-other", 8).basis, Basis::Derived);
+        assert_eq!(at("carrier-pigeon", 2).basis, Basis::Assumed);
+    }
 }

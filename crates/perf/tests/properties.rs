@@ -1,4 +1,5 @@
 //! What must hold for every model, layout and load.
+#![allow(clippy::unwrap_used, reason = "a failed set-up fails the test")]
 
 mod common;
 

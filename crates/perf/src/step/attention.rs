@@ -1,10 +1,18 @@
 //! The attention core: what reads the cache and multiplies scores and values.
 
-use model::{Attention, KvFormat, ModelSpec, Window};
+use model::{Attention, KvFormat, Window};
 
-use crate::curves::AttentionCurve;
 use crate::engine::WindowPolicy;
 use crate::rank::layer_cache;
+
+/// What attention kernels reach on a GPU.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct AttentionRates {
+    /// Bytes per second read from the cache.
+    pub(crate) bandwidth: f64,
+    /// FLOP/s of scores and values.
+    pub(crate) compute: f64,
+}
 
 /// Equal attention layers of one rank, as figures.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,8 +34,7 @@ pub(crate) struct AttentionGroup {
     token_flop: f64,
     /// Tokens that a query sees at most.
     visible: f64,
-    bandwidth: f64,
-    peak: f64,
+    rates: AttentionRates,
 }
 
 impl AttentionGroup {
@@ -36,14 +43,12 @@ impl AttentionGroup {
     pub(crate) fn new(
         attention: &Attention,
         layers: f64,
-        spec: &ModelSpec,
+        dtype_bytes: u8,
         tp: u32,
         kv: KvFormat,
-        curve: &AttentionCurve,
-        bandwidth: f64,
-        peak: f64,
+        rates: AttentionRates,
     ) -> Self {
-        let cache = layer_cache(attention, tp, kv, spec.dtype_bytes, WindowPolicy::Full);
+        let cache = layer_cache(attention, tp, kv, dtype_bytes, WindowPolicy::Full);
         let rank_heads = |heads: u32| f64::from(heads.div_ceil(tp.max(1)));
         let mut group = Self {
             layers,
@@ -55,8 +60,7 @@ impl AttentionGroup {
             index_flop: 0.0,
             token_flop: 0.0,
             visible: f64::INFINITY,
-            bandwidth: bandwidth * curve.decode_bandwidth,
-            peak: peak * curve.compute,
+            rates,
         };
         match attention {
             Attention::Gqa { heads, kv_heads, k_dim, v_dim, window, .. } => {
@@ -115,7 +119,7 @@ impl AttentionGroup {
         let seen = context.min(self.visible);
         let bytes = sequences * (self.read_per_token * seen + self.index_read_per_token * context + self.per_sequence);
         let flop = sequences * (self.decode_flop * seen + self.index_flop * context + self.token_flop);
-        self.layers * power_mean(bytes / self.bandwidth, flop / self.peak)
+        self.layers * power_mean(bytes / self.rates.bandwidth, flop / self.rates.compute)
     }
 
     /// Time of a chunk of `q` prompt tokens after `kv` cached ones.
@@ -124,7 +128,7 @@ impl AttentionGroup {
         let seen = pairs.min(q * self.visible);
         let flop = self.prefill_flop * seen + self.index_flop * pairs + self.token_flop * q;
         let bytes = self.read_per_token * (kv + q) + self.index_read_per_token * (kv + q) + self.per_sequence;
-        self.layers * power_mean(bytes / self.bandwidth, flop / self.peak)
+        self.layers * power_mean(bytes / self.rates.bandwidth, flop / self.rates.compute)
     }
 }
 

@@ -4,11 +4,11 @@ use hardware::{ComputeType, NodeShape};
 use model::{Attention, FeedForward, Matrix, ModelSpec, Role, Shard, WeightFormat};
 use units::{Basis, Seconds};
 
-use crate::curves::{Curves, GemmType};
+use crate::curves::{Curves, GemmCurve, GemmType};
 use crate::engine::{Engine, Formats};
 use crate::layout::Layout;
 use crate::rank::{cut, matrix_bytes, stage_layers};
-use crate::step::attention::{AttentionGroup, power_mean};
+use crate::step::attention::{AttentionGroup, AttentionRates, power_mean};
 use crate::step::links::Group;
 use crate::step::{Column, CompileError, N, StepModel, grid};
 
@@ -116,6 +116,7 @@ pub(crate) fn compile(
         bandwidth,
         products: Vec::new(),
         experts: Vec::new(),
+        gemm: [None; 8],
         basis: Basis::Measured,
         notes: Vec::new(),
     };
@@ -124,7 +125,11 @@ pub(crate) fn compile(
     let longest = stage_layers(total_layers, layout.pp).into_iter().max().unwrap_or(total_layers);
     let uneven = f64::from(longest) * f64::from(layout.pp) / f64::from(total_layers.max(1));
 
-    let attention_curve = curves.attention(gpu);
+    let attention_curve = curves.attention(gpu, &walk.gemm(GemmType::Bits16));
+    let rates = AttentionRates {
+        bandwidth: bandwidth * attention_curve.decode_bandwidth,
+        compute: peak16 * attention_curve.compute,
+    };
     let profile = curves.engine(engine);
     let kernels = curves.kernels();
     let mut attention: Vec<AttentionGroup> = Vec::new();
@@ -134,8 +139,7 @@ pub(crate) fn compile(
     for run in &spec.layers {
         let layers = f64::from(run.count) * uneven;
         for kind in std::iter::once(&run.attention).chain(&run.cross) {
-            let group =
-                AttentionGroup::new(kind, layers, spec, layout.tp, formats.kv, &attention_curve, bandwidth, peak16);
+            let group = AttentionGroup::new(kind, layers, spec.dtype_bytes, layout.tp, formats.kv, rates);
             if !attention.iter_mut().any(|g| g.merge(&group)) {
                 attention.push(group);
             }
@@ -280,11 +284,18 @@ struct Walk<'a> {
     bandwidth: f64,
     products: Vec<Product>,
     experts: Vec<Experts>,
+    gemm: [Option<GemmCurve>; 8],
     basis: Basis,
     notes: Vec<String>,
 }
 
 impl Walk<'_> {
+    /// The curve of a type, looked up once.
+    fn gemm(&mut self, kind: GemmType) -> GemmCurve {
+        let (curves, gpu) = (self.curves, &self.node.gpu);
+        *self.gemm[kind as usize].get_or_insert_with(|| curves.gemm(gpu, kind))
+    }
+
     fn kind(&self, role: Role) -> GemmType {
         let quantised = self.formats.weights.quantises(role, self.spec.unquantised_in(self.formats.weights));
         gemm_type(self.formats.weights, quantised, self.node, self.spec.dtype_bytes)
@@ -311,7 +322,7 @@ impl Walk<'_> {
 
     fn product(&mut self, m: &Matrix, part: usize, layers: f64) -> Option<Product> {
         let kind = self.kind(m.role);
-        let curve = self.curves.gemm(&self.node.gpu, kind);
+        let curve = self.gemm(kind);
         self.basis = self.basis.weakest(curve.basis);
         let rank = cut(m, self.layout);
         let (n, k) = (rank.output as f64, rank.input as f64);
@@ -342,7 +353,8 @@ impl Walk<'_> {
             return;
         };
         let kind = self.kind(Role::Expert);
-        let curve = self.curves.experts(&self.node.gpu, kind);
+        let plain = self.gemm(kind);
+        let curve = self.curves.experts(&self.node.gpu, &plain);
         self.basis = self.basis.weakest(curve.basis);
         let gpus = f64::from(self.layout.stage_gpus());
         let inner = gpus / f64::from(self.layout.ep);
@@ -401,7 +413,7 @@ pub fn product_time(
     weight_bytes: f64,
     peak: f64,
     bandwidth: f64,
-    curve: &crate::curves::GemmCurve,
+    curve: &GemmCurve,
 ) -> Seconds {
     let loops = 1.0 + curve.k_half / k.max(1.0);
     let compute = 2.0 * k * (m * n + curve.wave) * loops / (peak * curve.e_c);

@@ -1,7 +1,7 @@
 //! What ranks exchange, and over which link.
 
 use hardware::{LinkKind, NodeShape, Topology};
-use units::Basis;
+use units::{Basis, Seconds};
 
 use crate::curves::{CollectiveCurve, Curves};
 
@@ -64,19 +64,21 @@ impl Group {
 
     /// Prepares the curves of the collectives of this group.
     pub(crate) fn collectives(&self, curves: &Curves, fused: bool) -> Collectives {
-        let inner = self.inner;
-        let nodes = self.nodes();
+        let (inner, nodes) = (self.inner, self.nodes());
+        // what a single rank never runs needs no curve
+        let inside = |op: &str| if inner > 1 { curves.collective(op, &self.inner_link, inner) } else { SILENT };
+        let across = |op: &str| if nodes > 1 { curves.collective(op, "fabric", nodes) } else { SILENT };
         Collectives {
             ranks: f64::from(self.ranks),
             inner: f64::from(inner),
             nodes: f64::from(nodes),
-            all_reduce: curves.collective("all_reduce", &self.inner_link, inner),
+            all_reduce: inside("all_reduce"),
             fused: if fused { curves.fused_all_reduce(&self.inner_link, inner) } else { None },
-            gather: curves.collective("all_gather", &self.inner_link, inner),
-            outer_gather: curves.collective("all_gather", "fabric", nodes),
-            exchange: curves.collective("all_to_all", &self.inner_link, inner),
-            outer_reduce: curves.collective("all_reduce", "fabric", nodes),
-            outer_exchange: curves.collective("all_to_all", "fabric", nodes),
+            gather: inside("all_gather"),
+            exchange: inside("all_to_all"),
+            outer_reduce: across("all_reduce"),
+            outer_gather: across("all_gather"),
+            outer_exchange: across("all_to_all"),
             inner_bandwidth: self.inner_bandwidth,
             outer_bandwidth: self.outer_bandwidth,
         }
@@ -99,6 +101,10 @@ pub(crate) struct Collectives {
     inner_bandwidth: f64,
     outer_bandwidth: f64,
 }
+
+/// Stands where a group has no such collective.
+const SILENT: CollectiveCurve =
+    CollectiveCurve { alpha: Seconds::ZERO, ramp: Seconds::ZERO, efficiency: 1.0, basis: Basis::Measured };
 
 const MEGABYTE: f64 = 1e6;
 
