@@ -32,6 +32,7 @@ mod olmo;
 mod phi;
 mod qwen;
 mod qwen_next;
+mod recurrent;
 
 /// How a `model_type` is read.
 #[derive(Clone, Copy)]
@@ -73,6 +74,7 @@ const FAMILIES: &[Types] = &[
     hunyuan::TYPES,
     minimax::TYPES,
     moe::TYPES,
+    recurrent::TYPES,
     gemma4::TYPES,
     kimi_linear::TYPES,
     mimo::TYPES,
