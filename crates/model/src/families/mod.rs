@@ -13,6 +13,7 @@ mod encoders;
 mod exaone;
 mod falcon;
 mod gemma;
+mod gemma3n;
 mod gemma4;
 mod glm;
 mod gpt_oss;
@@ -33,6 +34,7 @@ mod phi;
 mod qwen;
 mod qwen_next;
 mod recurrent;
+mod vision_language;
 
 /// How a `model_type` is read.
 #[derive(Clone, Copy)]
@@ -74,6 +76,8 @@ const FAMILIES: &[Types] = &[
     hunyuan::TYPES,
     minimax::TYPES,
     moe::TYPES,
+    gemma3n::TYPES,
+    vision_language::TYPES,
     recurrent::TYPES,
     gemma4::TYPES,
     kimi_linear::TYPES,
