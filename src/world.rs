@@ -213,9 +213,9 @@ fn today(matches: &ArgMatches) -> Result<Date, CliError> {
             // the day in UTC: whole days since the epoch
             let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
             let days = i64::try_from(since.as_secs() / 86_400).unwrap_or(0);
-            jiff::civil::date(1970, 1, 1)
-                .checked_add(jiff::Span::new().days(days))
-                .map_err(|e| CliError::new(format!("the clock is out of range: {e}")).hint("say the day: `--today 2026-11-30`"))
+            jiff::civil::date(1970, 1, 1).checked_add(jiff::Span::new().days(days)).map_err(|e| {
+                CliError::new(format!("the clock is out of range: {e}")).hint("say the day: `--today 2026-11-30`")
+            })
         }
     }
 }

@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use clap::ArgMatches;
-use hardware::NodeShape;
+use hardware::{NodeShape, Topology};
 use model::{KvFormat, ModelSpec};
 use perf::{Capacity, Engine};
 use planner::{DEFAULT_SEQUENCES, DEFAULT_TOKENS, Fit, FitRequest, PlanRequest, fit};
 use serde_json::{Value, json};
-use units::{Bytes, group_thousands};
+use units::{Basis, Bytes, group_thousands};
 
 use super::plan_json::memory_json;
 use super::{NO, Shared};
@@ -17,6 +17,9 @@ use crate::error::CliError;
 use crate::out::table::{Cell, Column, Table, wrap};
 use crate::out::{Format, print, print_json, print_table, terms};
 use crate::world::World;
+
+/// How many times more a naive division must promise before it is worth a line.
+const CLEARLY_LESS: f64 = 1.3;
 
 /// Runs `fit`.
 pub fn run(matches: &ArgMatches, shared: &Shared) -> Result<ExitCode, CliError> {
@@ -191,6 +194,9 @@ fn page(spec: &ModelSpec, on: &str, shape: &NodeShape, request: &FitRequest, fit
         None => paragraph("no count of these nodes up to 64 fits".into()),
         _ => {}
     }
+    if shape.gpus > 1 {
+        paragraph(links(shape));
+    }
     for line in below(spec, request) {
         paragraph(line);
     }
@@ -225,7 +231,7 @@ fn page(spec: &ModelSpec, on: &str, shape: &NodeShape, request: &FitRequest, fit
         let total = spec.kv_bytes(request.tokens, request.kv).as_f64();
         let all_free = (m.free.as_f64() + m.kv.as_f64()) * f64::from(fit.layout.gpus());
         let promised = if total > 0.0 { (all_free / total).floor() } else { 0.0 };
-        if promised > m.sequences_max as f64 * 1.05 {
+        if promised > m.sequences_max as f64 * CLEARLY_LESS {
             for line in wrap(
                 &format!(
                     "free bytes over bytes per sequence would promise {}: the cache is held more than once per token under {}",
@@ -244,4 +250,23 @@ fn page(spec: &ModelSpec, on: &str, shape: &NodeShape, request: &FitRequest, fit
         out.push_str(&terms::render(&m.term, shared.style.width));
     }
     out
+}
+
+/// How the GPUs of the node reach each other: what a layout over several of them pays for.
+fn links(shape: &NodeShape) -> String {
+    let basis = if shape.topology_basis == Basis::Assumed { ", assumed" } else { "" };
+    let (rate, kind) = shape.peer_bandwidth(shape.gpus);
+    let mut text = format!("links: {}, {} per GPU in one direction{basis}", kind.name(), rate);
+    let bridge = shape.gpu.link.as_ref().filter(|l| l.needs_bridge);
+    match (&shape.topology, bridge) {
+        (Topology::Bridges { group }, _) => {
+            text.push_str(&format!("; bridges join groups of {group}, PCIe between them"));
+        }
+        (_, Some(link)) => text.push_str(&format!(
+            "; no {} beyond its bridges, which would join {} GPUs at {}",
+            link.name, link.bridge_gpus, link.per_direction
+        )),
+        _ => {}
+    }
+    text
 }

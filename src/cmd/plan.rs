@@ -205,8 +205,9 @@ fn age(days: Option<i64>) -> String {
 const COLUMNS: &[Column] = &[
     Column::number("rank", "#", 0),
     Column::number("nodes", "n", 0),
-    Column::text("node", "node", 0),
-    Column::text("gpu", "gpu", 8),
+    Column::text("hardware", "node", 0),
+    Column::text("node", "node type", 6),
+    Column::text("gpu", "gpu", 11),
     Column::number("gpus", "GPUs", 5),
     Column::text("layout", "layout", 0),
     Column::number("replicas", "repl", 4),
@@ -214,12 +215,12 @@ const COLUMNS: &[Column] = &[
     Column::text("kv", "kv", 9),
     Column::number("ttft_ms", "TTFT ms", 1),
     Column::number("tpot_ms", "TPOT ms", 0),
-    Column::number("output_tokens_per_s", "tok/s", 2),
+    Column::number("output_tokens_per_s", "tok/s", 4),
     Column::number("output_tokens_per_s_per_gpu", "tok/s/GPU", 6),
     Column::number("usd_per_hour", "$/h", 0),
     Column::number("usd_per_million_output_tokens", "$/1M out", 1),
     Column::number("usd_per_1000_requests", "$/1k req", 7),
-    Column::text("provider", "provider", 4),
+    Column::text("provider", "provider", 2),
     Column::text("offer_kind", "offer", 7),
     Column::number("offer_age_days", "age d", 5),
     Column::text("notes", "notes", 10),
@@ -237,7 +238,8 @@ fn table(answer: &Answer, top: usize) -> Table {
         table.push(vec![
             Cell::shown((i + 1).to_string(), (i + 1) as u64),
             Cell::count(Some(plan.nodes)),
-            Cell::text(plan.node.strip_prefix("generic/").unwrap_or(&plan.node)),
+            Cell::text(plan.hardware()),
+            Cell::text(&*plan.node),
             Cell::text(&*plan.gpu),
             Cell::count(Some(plan.gpus)),
             Cell::text(plan.layout.to_string()),
@@ -271,7 +273,7 @@ fn pareto(answer: &Answer) -> Table {
     ]);
     for p in &answer.pareto {
         table.push(vec![
-            Cell::text(p.node.replace("generic/", "")),
+            Cell::text(&*p.hardware),
             Cell::text(p.layout.to_string()),
             Cell::text(p.weights.name()),
             Cell::count(Some(p.gpus)),

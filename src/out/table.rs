@@ -83,8 +83,9 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
 }
 
-/// Narrowest that a text column is cut to.
+/// Narrowest that a text column is cut to; one that must stay keeps more, so that names can be told apart.
 const MIN_TEXT: usize = 10;
+const MIN_NAME: usize = 24;
 const GAP: usize = 2;
 
 impl Table {
@@ -107,13 +108,15 @@ impl Table {
             .filter(|&i| self.rows.is_empty() || self.rows.iter().any(|r| !r[i].text.is_empty()))
             .collect();
         let least = |i: usize| {
-            let shrinks = !self.columns[i].right && natural[i] > MIN_TEXT;
-            if shrinks { MIN_TEXT.max(self.columns[i].header.width()) } else { natural[i] }
+            let column = &self.columns[i];
+            let least = if column.rank == 0 { MIN_NAME } else { MIN_TEXT };
+            if column.right || natural[i] <= least { natural[i] } else { least.max(column.header.width()) }
         };
         let total = |kept: &[usize], w: &dyn Fn(usize) -> usize| {
             kept.iter().map(|&i| w(i)).sum::<usize>() + GAP * kept.len().saturating_sub(1)
         };
         let mut cut = Vec::new();
+        // numbers and names stay whole as long as something less important can go
         while total(&kept, &least) > width {
             let Some((at, _)) = kept
                 .iter()

@@ -24,7 +24,7 @@ const MAX_REPLICAS: u64 = 100_000;
 
 /// A cut that carries the load.
 #[derive(Clone, Debug)]
-pub struct Evaluated {
+pub(crate) struct Evaluated {
     /// The cut.
     pub cut: Cut,
     /// Weight and KV format.
@@ -49,20 +49,20 @@ pub struct Evaluated {
 
 impl Evaluated {
     /// Mean time from request to last token.
-    pub fn latency(&self) -> Seconds {
+    pub(crate) fn latency(&self) -> Seconds {
         Seconds(self.serving.ttft.0 + self.serving.tpot.0 * (self.load.output - 1.0).max(0.0))
     }
 }
 
 /// Rank weights depend on the model, the layout and the format, not on the node: computed once for all nodes.
 #[derive(Default)]
-pub struct WeightCache {
+pub(crate) struct WeightCache {
     ranks: HashMap<(Cut, WeightFormat), Result<RankWeights, String>>,
 }
 
 impl WeightCache {
     /// The heaviest rank's weights of a cut, or why the model cannot be cut so.
-    pub fn get(&mut self, spec: &ModelSpec, cut: Cut, format: WeightFormat) -> &Result<RankWeights, String> {
+    pub(crate) fn get(&mut self, spec: &ModelSpec, cut: Cut, format: WeightFormat) -> &Result<RankWeights, String> {
         self.ranks.entry((cut, format)).or_insert_with(|| match cut.layout.check(spec) {
             Ok(()) => Ok(RankWeights::compute(spec, &cut.layout, format)),
             Err(e) => Err(e.to_string()),
@@ -71,7 +71,7 @@ impl WeightCache {
 }
 
 /// What stays the same over all candidates of one request.
-pub struct Context<'a> {
+pub(crate) struct Context<'a> {
     /// The model.
     pub spec: &'a ModelSpec,
     /// The traffic.
@@ -84,7 +84,12 @@ pub struct Context<'a> {
 
 impl Context<'_> {
     /// The memory of a cut if its weights fit and one sequence of the longest context does.
-    pub fn memory(&self, node: &NodeShape, weights: &RankWeights, formats: &Formats) -> Result<MemoryPlan, Rejection> {
+    pub(crate) fn memory(
+        &self,
+        node: &NodeShape,
+        weights: &RankWeights,
+        formats: &Formats,
+    ) -> Result<MemoryPlan, Rejection> {
         let load = MemoryLoad { sequences: 1, tokens: self.traffic.context, ..MemoryLoad::default() };
         let plan = memory_figures(self.spec, weights, node, self.engine, formats, &load, Capacity::CudaTotal);
         if plan.fits {
@@ -100,7 +105,7 @@ impl Context<'_> {
     }
 
     /// The fewest replicas that carry the load within its limits, and what they do; whole nodes are filled.
-    pub fn carry(
+    pub(crate) fn carry(
         &self,
         node: &NodeShape,
         cut: Cut,

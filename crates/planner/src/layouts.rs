@@ -7,7 +7,7 @@ use crate::request::PlanRequest;
 
 /// A layout and how many nodes one replica of it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Cut {
+pub(crate) struct Cut {
     /// The parallel layout.
     pub layout: Layout,
     /// Nodes that one replica spans; 1 where it shares a node or fills it.
@@ -16,7 +16,7 @@ pub struct Cut {
 
 /// What the enumeration must know of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct NodeSize {
+pub(crate) struct NodeSize {
     /// GPUs in the node.
     pub gpus: u32,
     /// GPUs that reach each other over NVLink or a mesh (more than `gpus` in a rack of trays).
@@ -31,7 +31,7 @@ const SPANS: [u32; 6] = [2, 3, 4, 6, 8, 16];
 /// Rules: tensor parallelism stays inside the node or the NVLink domain; pipeline and attention data parallelism may
 /// cross nodes; expert parallelism spans all ranks of a stage or none. A fixed `--tp`, `--pp`, `--dp` or `--ep`
 /// keeps only layouts with that number.
-pub fn cuts(spec: &ModelSpec, request: &PlanRequest, size: NodeSize, max_span: u32) -> Vec<Cut> {
+pub(crate) fn cuts(spec: &ModelSpec, request: &PlanRequest, size: NodeSize, max_span: u32) -> Vec<Cut> {
     let mut cuts = Vec::new();
     let moe = spec.is_moe();
     let layered = spec.layer_count() > 0;

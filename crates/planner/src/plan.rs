@@ -134,10 +134,17 @@ impl Plan {
         }
     }
 
-    /// `2 x dgx-h100, 2 replicas of TP8, fp8`: the plan in a line.
+    /// `8xh100-sxm`: one node as count and GPU, whatever its maker or provider calls it.
+    pub fn hardware(&self) -> String {
+        hardware_name(self.gpus_per_node, &self.gpu)
+    }
+
+    /// `2 x 8xh100-sxm (aws-p5.48xlarge), 2 x TP8, fp8`: the plan in a line.
     pub fn title(&self) -> String {
         let replicas = if self.replicas == 1 { String::new() } else { format!("{} x ", self.replicas) };
-        format!("{} x {}, {replicas}{}, {}", self.nodes, self.node, self.layout, self.formats.weights.name())
+        let node = if self.node.starts_with("generic/") { String::new() } else { format!(" ({})", self.node) };
+        let nodes = if self.nodes == 1 { String::new() } else { format!("{} x ", self.nodes) };
+        format!("{nodes}{}{node}, {replicas}{}, {}", self.hardware(), self.layout, self.formats.weights.name())
     }
 
     /// The term tree of the plan: memory, time and cost.
@@ -163,6 +170,11 @@ impl Plan {
         }
         Term::new("plan", Value::Number(self.gpus as f64, "GPUs")).formula(self.title()).parts(parts)
     }
+}
+
+/// `8xh100-sxm`: a GPU count and an id without the vendor, as `--on` reads it.
+pub(crate) fn hardware_name(gpus: u32, gpu: &str) -> String {
+    format!("{gpus}x{}", gpu.split_once('-').map_or(gpu, |(_, short)| short))
 }
 
 /// Why a plan is one of the three that lead the answer.
@@ -201,7 +213,9 @@ pub struct Pick {
 /// A point of the Pareto set: nothing is both faster for one user and more productive per GPU.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParetoPoint {
-    /// `1 x generic/8xh100-sxm`.
+    /// `2 x 8xh100-sxm`.
+    pub hardware: String,
+    /// Node type id, or `generic/8xGPU`.
     pub node: String,
     /// GPU id.
     pub gpu: String,

@@ -10,7 +10,7 @@ const CLEAR_GAIN: f64 = 1.25;
 
 /// Compares two plans: class of the offer, then the objective, then the original format, fewer GPUs, and ids, so that
 /// the order never depends on the order of evaluation.
-pub fn compare(a: &Plan, b: &Plan, objective: Objective) -> Ordering {
+pub(crate) fn compare(a: &Plan, b: &Plan, objective: Objective) -> Ordering {
     let class = |p: &Plan| if objective.needs_price() { p.offer.as_ref().map_or(u8::MAX, |o| o.rank_class) } else { 0 };
     let value = |p: &Plan| p.value(objective).unwrap_or(f64::INFINITY);
     class(a)
@@ -25,7 +25,7 @@ pub fn compare(a: &Plan, b: &Plan, objective: Objective) -> Ordering {
 }
 
 /// The three leading plans of a sorted list: best by the objective, fastest, and the smallest step up.
-pub fn picks(plans: &[Plan], objective: Objective) -> Vec<Pick> {
+pub(crate) fn picks(plans: &[Plan], objective: Objective) -> Vec<Pick> {
     let Some(best) = plans.first() else { return Vec::new() };
     let mut picks = vec![Pick { reason: PickReason::Cheapest, plan: 0, remark: weakness(plans, objective) }];
     let fastest = (0..plans.len())
@@ -94,7 +94,7 @@ fn weakness(plans: &[Plan], objective: Objective) -> String {
 }
 
 /// Keeps the points that no other point beats in both interactivity and throughput per GPU.
-pub fn pareto(mut points: Vec<ParetoPoint>) -> Vec<ParetoPoint> {
+pub(crate) fn pareto(mut points: Vec<ParetoPoint>) -> Vec<ParetoPoint> {
     points.sort_by(|a, b| {
         b.interactivity
             .total_cmp(&a.interactivity)

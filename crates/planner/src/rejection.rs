@@ -68,6 +68,11 @@ pub enum Rejection {
         /// Why the offers that exist do not count, or that there are none.
         why: String,
     },
+    /// Nothing is known about the network that a gang of nodes would need.
+    NoFabric {
+        /// What is missing.
+        why: String,
+    },
     /// The engine does not run on this GPU.
     EngineUnsupported {
         /// What it needs.
@@ -98,6 +103,7 @@ impl Rejection {
             Self::HostRamTooSmall { .. } => "host_ram_too_small",
             Self::DiskTooSmall { .. } => "disk_too_small",
             Self::NoOffer { .. } => "no_offer",
+            Self::NoFabric { .. } => "network_unknown",
             Self::EngineUnsupported { .. } => "engine_unsupported",
             Self::LayoutImpossible { .. } => "layout_impossible",
             Self::NoSpeedKnown { .. } => "no_speed_known",
@@ -137,6 +143,7 @@ impl Rejection {
             Self::HostRamTooSmall { need, have } => format!("loading needs {need} of host memory, has {have}"),
             Self::DiskTooSmall { need, have } => format!("the checkpoint takes {need}, the local disk has {have}"),
             Self::NoOffer { why }
+            | Self::NoFabric { why }
             | Self::EngineUnsupported { why }
             | Self::LayoutImpossible { why }
             | Self::NoSpeedKnown { why } => why.clone(),
@@ -159,6 +166,7 @@ impl Rejection {
             Self::NoOffer { .. } => {
                 "`--objective throughput` needs no price; `--price GPU=2.10/h` brings your own; `--tier marketplace` counts more offers".into()
             }
+            Self::NoFabric { .. } => "name the node to plan with a slow network assumed: `--node`".into(),
             Self::EngineUnsupported { .. } => "another engine: `--engine llamacpp`".into(),
             Self::LayoutImpossible { .. } => "another `--tp`, `--pp`, `--dp` or `--ep`".into(),
             Self::NoSpeedKnown { .. } => "`nodewise fit` answers without speed".into(),
@@ -188,18 +196,18 @@ pub struct Nearest {
 
 /// Collects rejections without keeping them all.
 #[derive(Clone, Debug, Default)]
-pub struct Rejections {
+pub(crate) struct Rejections {
     groups: BTreeMap<&'static str, RejectionGroup>,
 }
 
 impl Rejections {
     /// Notes one; `candidate` is only called where it is the nearest of its reason so far.
-    pub fn add(&mut self, rejection: Rejection, candidate: impl FnOnce() -> String) {
+    pub(crate) fn add(&mut self, rejection: Rejection, candidate: impl FnOnce() -> String) {
         self.add_many(rejection, 1, candidate);
     }
 
     /// Notes `count` equal ones.
-    pub fn add_many(&mut self, rejection: Rejection, count: u64, candidate: impl FnOnce() -> String) {
+    pub(crate) fn add_many(&mut self, rejection: Rejection, count: u64, candidate: impl FnOnce() -> String) {
         match self.groups.get_mut(rejection.reason()) {
             Some(group) => {
                 group.count += count;
@@ -216,7 +224,7 @@ impl Rejections {
     }
 
     /// The groups, most frequent first.
-    pub fn into_groups(self) -> Vec<RejectionGroup> {
+    pub(crate) fn into_groups(self) -> Vec<RejectionGroup> {
         let mut groups: Vec<_> = self.groups.into_values().collect();
         groups.sort_by(|a, b| b.count.cmp(&a.count).then(a.reason.cmp(b.reason)));
         groups

@@ -7,10 +7,10 @@ use model::{KvFormat, ModelSpec, WeightFormat};
 use perf::{Capacity, Curves, Engine, Formats, MemoryLoad, StepModel, memory};
 use units::{Term, Watts};
 
-use crate::constraints::{budget, engine_runs, host_disk, host_ram, max_nodes};
+use crate::constraints::{budget, engine_runs, gang_fabric, host_disk, host_ram, max_nodes};
 use crate::evaluate::{Context, Evaluated, WeightCache};
 use crate::layouts::{Cut, NodeSize, cuts};
-use crate::plan::{Answer, ParetoPoint, Plan};
+use crate::plan::{Answer, ParetoPoint, Plan, hardware_name};
 use crate::rank::{compare, pareto, picks};
 use crate::rejection::{Rejection, Rejections};
 use crate::request::{Objective, PlanRequest, RequestError};
@@ -34,7 +34,6 @@ pub struct Planner<'a> {
 /// A candidate that carries the load, with the site that realises it.
 struct Chosen {
     evaluated: Evaluated,
-    kind: usize,
     site: usize,
     others: usize,
     fabric_shape: Option<NodeShape>,
@@ -73,7 +72,7 @@ impl<'a> Planner<'a> {
             points: Vec::new(),
         };
         let mut plans: Vec<Plan> = Vec::new();
-        for (at, kind) in kinds.iter().enumerate() {
+        for kind in &kinds {
             if let Err(no) = engine_runs(engine, &kind.shape.gpu) {
                 run.candidates += 1;
                 run.rejections.add(no, || kind.shape.id.to_string());
@@ -86,7 +85,7 @@ impl<'a> Planner<'a> {
                 continue;
             }
             for f in &formats {
-                run.kind(at, kind, *f, &mut plans);
+                run.kind(kind, *f, &mut plans);
             }
         }
         plans.sort_by(|a, b| compare(a, b, request.objective));
@@ -190,7 +189,7 @@ struct Run<'a, 'r> {
 }
 
 impl Run<'_, '_> {
-    fn kind(&mut self, at: usize, kind: &Kind, formats: Formats, plans: &mut Vec<Plan>) {
+    fn kind(&mut self, kind: &Kind, formats: Formats, plans: &mut Vec<Plan>) {
         let size = NodeSize { gpus: kind.shape.gpus, domain: kind.shape.domain() };
         let all = self.cuts_for(size);
         let mut best: Option<(Chosen, f64)> = None;
@@ -199,11 +198,16 @@ impl Run<'_, '_> {
         // inside one node or one NVLink domain
         for cut in all.iter().filter(|c| c.nodes * size.gpus <= size.domain.max(size.gpus)) {
             let places: Vec<usize> = (0..kind.sites.len()).filter(|&i| cut.nodes == 1 || kind.sites[i].gang).collect();
-            fits |= self.candidate(at, kind, &kind.shape, None, *cut, formats, &places, &mut best, &mut fastest);
+            fits |= self.candidate(kind, &kind.shape, None, *cut, formats, &places, &mut best, &mut fastest);
         }
         // across nodes only where no single node holds the model, by the fewest nodes that do
         if !fits {
             for (fabric, places) in kind.fabrics() {
+                if let Err(no) = gang_fabric(fabric.as_ref(), !self.request.nodes.is_empty()) {
+                    self.candidates += 1;
+                    self.rejections.add(no, || kind.shape.id.replace("generic/", ""));
+                    continue;
+                }
                 let shape = NodeShape { fabric, ..kind.shape.clone() };
                 let mut span_fits = 0;
                 for cut in all.iter().filter(|c| c.nodes * size.gpus > size.domain.max(size.gpus)) {
@@ -211,7 +215,7 @@ impl Run<'_, '_> {
                         break;
                     }
                     let shape_of = Some(&shape);
-                    if self.candidate(at, kind, &shape, shape_of, *cut, formats, &places, &mut best, &mut fastest) {
+                    if self.candidate(kind, &shape, shape_of, *cut, formats, &places, &mut best, &mut fastest) {
                         span_fits = cut.nodes;
                     }
                 }
@@ -233,7 +237,6 @@ impl Run<'_, '_> {
     #[allow(clippy::too_many_arguments, reason = "one candidate is all of these")]
     fn candidate(
         &mut self,
-        at: usize,
         kind: &Kind,
         shape: &NodeShape,
         fabric_shape: Option<&NodeShape>,
@@ -305,7 +308,8 @@ impl Run<'_, '_> {
         }
         if evaluated.load.output > 1.0 && evaluated.serving.tpot.0 > 0.0 {
             self.points.push(ParetoPoint {
-                node: format!("{} x {}", evaluated.nodes, kind.sites[site].node),
+                hardware: format!("{} x {}", evaluated.nodes, hardware_name(kind.shape.gpus, &kind.shape.gpu.id)),
+                node: kind.sites[site].node.clone(),
                 gpu: kind.shape.gpu.id.to_string(),
                 gpus: evaluated.gpus,
                 layout: cut.layout,
@@ -318,8 +322,7 @@ impl Run<'_, '_> {
         let class = quote.map_or(0, |q| u8::from(q.rank != market::RankClass::Bookable));
         let value = value(self.request.objective, &evaluated, per_hour.map(|p| p.0), shape) + f64::from(class) * 1e12;
         let latency = evaluated.latency().0;
-        let chosen =
-            |evaluated: Evaluated| Chosen { evaluated, kind: at, site, others, fabric_shape: fabric_shape.cloned() };
+        let chosen = |evaluated: Evaluated| Chosen { evaluated, site, others, fabric_shape: fabric_shape.cloned() };
         if fastest.as_ref().is_none_or(|(_, v)| latency < *v) {
             *fastest = Some((chosen(evaluated.clone()), latency));
         }

@@ -14,7 +14,7 @@ const GENERIC_COUNTS: [u32; 4] = [1, 2, 4, 8];
 
 /// One node or offer that realises a kind.
 #[derive(Clone, Debug)]
-pub struct Site {
+pub(crate) struct Site {
     /// Node type id, or `generic/8xGPU`.
     pub node: String,
     /// What leaves the node.
@@ -31,7 +31,7 @@ pub struct Site {
 
 /// Nodes that perform alike: same GPU, same count, same topology. Fabrics may differ; they matter to gangs only.
 #[derive(Clone, Debug)]
-pub struct Kind {
+pub(crate) struct Kind {
     /// The shape, with the fabric of no site in particular.
     pub shape: NodeShape,
     /// Who realises it, best price first within each rank.
@@ -40,7 +40,7 @@ pub struct Kind {
 
 impl Kind {
     /// The distinct fabrics of sites that may form gangs, with the sites' places.
-    pub fn fabrics(&self) -> Vec<(Option<Fabric>, Vec<usize>)> {
+    pub(crate) fn fabrics(&self) -> Vec<(Option<Fabric>, Vec<usize>)> {
         let mut groups: Vec<(Option<Fabric>, Vec<usize>)> = Vec::new();
         let rate = |f: &Option<Fabric>| f.as_ref().and_then(|f| f.node_rate).map(|r| r.0.to_bits());
         for (i, site) in self.sites.iter().enumerate().filter(|(_, s)| s.gang) {
@@ -61,7 +61,7 @@ struct Wanted<'a> {
 }
 
 /// Every kind of node that the request allows, with its sites, ordered by GPU id, count and topology.
-pub fn kinds(
+pub(crate) fn kinds(
     hardware: &Hardware,
     market: &Market,
     request: &PlanRequest,
@@ -229,7 +229,7 @@ fn wanted<'a>(hardware: &'a Hardware, market: &Market, request: &PlanRequest) ->
 }
 
 /// The price of a site as a plan carries it; `others` counts the sites that would do as well.
-pub fn plan_offer(market: &Market, quote: &Quote, others: usize) -> Option<PlanOffer> {
+pub(crate) fn plan_offer(market: &Market, quote: &Quote, others: usize) -> Option<PlanOffer> {
     let offer: &Offer = market.offers().get(quote.offer)?;
     let user = offer.origin == PriceOrigin::User;
     let kind = if user {

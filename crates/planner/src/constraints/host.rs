@@ -6,13 +6,13 @@ use crate::rejection::Rejection;
 
 /// Host memory that loading takes: the operating system and server (4 GiB), per GPU one worker process (2 GiB) and
 /// one checkpoint shard in flight (5 GB at most, as model hubs cut them). Assumed; engines stream the rest.
-pub fn host_ram_need(gpus: u32, weights_per_gpu: Bytes) -> Bytes {
+pub(crate) fn host_ram_need(gpus: u32, weights_per_gpu: Bytes) -> Bytes {
     let shard = weights_per_gpu.0.min(5_000_000_000);
     Bytes((4u64 << 30) + u64::from(gpus) * ((2u64 << 30) + shard))
 }
 
 /// Rejects hosts with too little memory, where it is known.
-pub fn host_ram(ram: Option<Bytes>, gpus: u32, weights_per_gpu: Bytes) -> Result<(), Rejection> {
+pub(crate) fn host_ram(ram: Option<Bytes>, gpus: u32, weights_per_gpu: Bytes) -> Result<(), Rejection> {
     let need = host_ram_need(gpus, weights_per_gpu);
     match ram {
         Some(have) if have < need => Err(Rejection::HostRamTooSmall { need, have }),
@@ -21,7 +21,7 @@ pub fn host_ram(ram: Option<Bytes>, gpus: u32, weights_per_gpu: Bytes) -> Result
 }
 
 /// Rejects local disks that do not hold the checkpoint, where their size is known and no network volume is used.
-pub fn host_disk(disk: Option<Bytes>, checkpoint: Bytes, network_disk: bool) -> Result<(), Rejection> {
+pub(crate) fn host_disk(disk: Option<Bytes>, checkpoint: Bytes, network_disk: bool) -> Result<(), Rejection> {
     match disk {
         Some(have) if have < checkpoint && !network_disk => Err(Rejection::DiskTooSmall { need: checkpoint, have }),
         _ => Ok(()),
