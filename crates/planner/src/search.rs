@@ -10,7 +10,7 @@ use units::{Term, Watts};
 use crate::constraints::{budget, engine_runs, gang_fabric, host_disk, host_ram, max_nodes};
 use crate::evaluate::{Context, Evaluated, WeightCache};
 use crate::layouts::{Cut, NodeSize, cuts};
-use crate::plan::{Answer, ParetoPoint, Plan, hardware_name};
+use crate::plan::{Answer, ParetoPoint, Plan};
 use crate::rank::{compare, pareto, picks};
 use crate::rejection::{Rejection, Rejections};
 use crate::request::{Objective, PlanRequest, RequestError};
@@ -75,13 +75,13 @@ impl<'a> Planner<'a> {
         for kind in &kinds {
             if let Err(no) = engine_runs(engine, &kind.shape.gpu) {
                 run.candidates += 1;
-                run.rejections.add(no, || kind.shape.id.to_string());
+                run.rejections.add(no, || kind.hardware());
                 continue;
             }
             if request.objective.needs_price() && kind.sites.iter().all(|s| s.quote.is_none()) {
                 run.candidates += 1;
                 let why = format!("no {} offer that can be ranked", request.purchase.name());
-                run.rejections.add(Rejection::NoOffer { why }, || kind.shape.id.to_string());
+                run.rejections.add(Rejection::NoOffer { why }, || kind.hardware());
                 continue;
             }
             for f in &formats {
@@ -205,7 +205,7 @@ impl Run<'_, '_> {
             for (fabric, places) in kind.fabrics() {
                 if let Err(no) = gang_fabric(fabric.as_ref(), !self.request.nodes.is_empty()) {
                     self.candidates += 1;
-                    self.rejections.add(no, || kind.shape.id.replace("generic/", ""));
+                    self.rejections.add(no, || kind.hardware());
                     continue;
                 }
                 let shape = NodeShape { fabric, ..kind.shape.clone() };
@@ -249,7 +249,7 @@ impl Run<'_, '_> {
         self.candidates += 1;
         let name = || {
             let nodes = if cut.nodes > 1 { format!("{} x ", cut.nodes) } else { String::new() };
-            format!("{nodes}{}, {}, {}", shape.id.replace("generic/", ""), cut.layout, formats.weights.name())
+            format!("{nodes}{}, {}, {}", kind.hardware(), cut.layout, formats.weights.name())
         };
         let weights = match self.cache.get(self.context.spec, cut, formats.weights) {
             Ok(weights) => weights,
@@ -308,7 +308,7 @@ impl Run<'_, '_> {
         }
         if evaluated.load.output > 1.0 && evaluated.serving.tpot.0 > 0.0 {
             self.points.push(ParetoPoint {
-                hardware: format!("{} x {}", evaluated.nodes, hardware_name(kind.shape.gpus, &kind.shape.gpu.id)),
+                hardware: format!("{} x {}", evaluated.nodes, kind.hardware()),
                 node: kind.sites[site].node.clone(),
                 gpu: kind.shape.gpu.id.to_string(),
                 gpus: evaluated.gpus,

@@ -6,7 +6,7 @@ use hardware::{Fabric, Gpu, Hardware, NodeShape, NodeType, OnSpec, Topology};
 use market::{Market, Offer, PriceOrigin, Quote, QuoteFilter, RankClass};
 use units::Bytes;
 
-use crate::plan::PlanOffer;
+use crate::plan::{PlanOffer, hardware_name};
 use crate::request::{PlanRequest, RequestError};
 
 /// Counts of a GPU that are tried as a generic node: what servers are built with.
@@ -39,6 +39,11 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
+    /// `8xh100-sxm`.
+    pub(crate) fn hardware(&self) -> String {
+        hardware_name(self.shape.gpus, &self.shape.gpu.id)
+    }
+
     /// The distinct fabrics of sites that may form gangs, with the sites' places.
     pub(crate) fn fabrics(&self) -> Vec<(Option<Fabric>, Vec<usize>)> {
         let mut groups: Vec<(Option<Fabric>, Vec<usize>)> = Vec::new();
