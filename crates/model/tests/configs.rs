@@ -4,7 +4,7 @@ use model::{Catalog, KvFormat, ModelError, ModelSpec, WeightFormat, read_config}
 use units::{Bytes, Params};
 
 fn spec(name: &str) -> ModelSpec {
-    Catalog::embedded().find(name).unwrap().spec().unwrap()
+    Catalog::embedded().find(name).expect("in the catalog").spec().expect("readable")
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn bare_sizes_are_exact() {
 }
 
 fn refusal(json: &str) -> String {
-    let e = read_config("test/model", json.as_bytes()).unwrap_err();
+    let e = read_config("test/model", json.as_bytes()).expect_err("refused");
     assert!(!e.hint().is_empty());
     e.to_string()
 }

@@ -73,7 +73,7 @@ pub(crate) const TYPES: Types = &[
     ("opt", Code(opt)),
     ("bloom", S(&BLOOM)),
     ("mpt", Code(mpt)),
-    ("starcoder2", S(&STARCODER2)),
+    ("starcoder2", Code(starcoder2)),
     ("stablelm", Code(stablelm)),
     ("nemotron", S(&NEMOTRON)),
     ("jais2", S(&JAIS2)),
@@ -158,6 +158,13 @@ fn mpt(r: &Reader<'_>) -> Result<ModelSpec, ModelError> {
     let mut spec = skeleton(r, "mpt", d.hidden, d.vocab, true)?;
     decoder_parts(r, &Style { width_ratio: ratio as u64, ..MPT }, d, &mut spec)?;
     Ok(spec)
+}
+
+fn starcoder2(r: &Reader<'_>) -> Result<ModelSpec, ModelError> {
+    if r.text(&["mlp_type"])?.is_some_and(|t| t != "default") {
+        return Err(r.unknown("`mlp_type` other than `default`"));
+    }
+    decoder(&r.of("starcoder"), &STARCODER2)
 }
 
 fn stablelm(r: &Reader<'_>) -> Result<ModelSpec, ModelError> {

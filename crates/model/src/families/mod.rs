@@ -29,6 +29,7 @@ mod mistral;
 mod mllama;
 mod moe;
 mod nemotron_h;
+mod nemotron_nas;
 mod olmo;
 mod phi;
 mod qwen;
@@ -87,6 +88,7 @@ const FAMILIES: &[Types] = &[
     encoder_decoder::TYPES,
     hybrid::TYPES,
     nemotron_h::TYPES,
+    nemotron_nas::TYPES,
     olmo::TYPES,
 ];
 

@@ -11,7 +11,7 @@ mod single;
 
 pub(crate) use large::{gemma4, glm4v, mllama};
 pub(crate) use pairs::{clip_pair, siglip_pair, vit};
-pub(crate) use single::{ernie, got_ocr, muse};
+pub(crate) use single::{ernie, got_ocr, kosmos, muse};
 
 /// A tower under construction.
 struct Build {

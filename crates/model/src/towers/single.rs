@@ -1,4 +1,4 @@
-//! Towers that one model has: ERNIE 4.5 VL, GOT-OCR 2, Muse Glimmer.
+//! Towers that one model has: ERNIE 4.5 VL, GOT-OCR 2, Muse Glimmer, Kosmos 2.5.
 
 use super::{Build, kernel, part, vit_layers};
 use crate::config::{MAX_LAYERS, Reader};
@@ -48,7 +48,6 @@ pub(crate) fn got_ocr(r: &Reader<'_>, hidden: u64, towers: &mut Vec<Tower>) -> R
     if !v.flag("use_abs_pos", true)? || !v.flag("use_rel_pos", true)? {
         return Err(r.unknown("a SAM tower without its positions"));
     }
-    v.finish()?;
     let mut t = Build::new();
     t.add("patch_conv", h, kernel(&v, patch)?, true, 1);
     t.add("positions", side.saturating_mul(side), h, false, 1);
@@ -64,6 +63,7 @@ pub(crate) fn got_ocr(r: &Reader<'_>, hidden: u64, towers: &mut Vec<Tower>) -> R
     t.add("neck_conv1", out, h, false, 1);
     t.add("neck_conv2", out, out.saturating_mul(9), false, 1);
     t.layer_norms(out, 2);
+    v.finish()?;
     towers.push(t.done("vision"));
     let mut p = Build::new();
     let (twice, four) = (out.saturating_mul(2), out.saturating_mul(4));
@@ -95,6 +95,30 @@ pub(crate) fn muse(r: &Reader<'_>, hidden: u64, towers: &mut Vec<Tower>) -> Resu
     p.add("linear_1", inner, input, false, 1);
     p.add("linear_2", inner, inner, false, 1);
     p.add("linear_3", hidden, inner, false, 1);
+    towers.push(p.done("projector"));
+    Ok(())
+}
+
+/// Kosmos 2.5: Pix2Struct's encoder with row and column tables, then a resampler of latent queries.
+pub(crate) fn kosmos(r: &Reader<'_>, hidden: u64, towers: &mut Vec<Tower>) -> Result<(), ModelError> {
+    let Some(v) = part(r, "vision_config")? else { return Ok(()) };
+    let (h, n, f) = (v.dim(&["hidden_size"])?, v.layers()?, v.dim(&["intermediate_size"])?);
+    let a = v.dim(&["num_attention_heads"])?.saturating_mul(v.dim(&["head_dim"])?);
+    let mut t = Build::new();
+    t.add("patch_linear", h, v.dim(&["patch_embed_hidden_size"])?, true, 1);
+    t.add("positions", v.dim(&["max_num_patches"])?, h, false, 2);
+    t.add("qkv", 3 * a, h, false, n);
+    t.add("o_proj", h, a, false, n);
+    t.add("gate_up", 2 * f, h, false, n);
+    t.add("down_proj", h, f, false, n);
+    t.scales(h, 2 * n + 1);
+    v.ignore(&["dense_act_fn"]);
+    v.finish()?;
+    towers.push(t.done("vision"));
+    let mut p = Build::new();
+    p.add("dense", hidden, h, true, 1);
+    p.add("latent_query", r.dim(&["latent_query_num"])?, hidden, false, 1);
+    p.add("x_attn", hidden, hidden, true, 4);
     towers.push(p.done("projector"));
     Ok(())
 }
