@@ -130,7 +130,7 @@ pub(crate) fn compile(
         bandwidth: bandwidth * attention_curve.decode_bandwidth,
         compute: peak16 * attention_curve.compute,
     };
-    let profile = curves.engine(engine);
+    let profile = curves.engine(engine).on_device(gpu.memory.cuda_total.value);
     let kernels = curves.kernels();
     let mut attention: Vec<AttentionGroup> = Vec::new();
     let mut equivalents = 0.0;
@@ -258,6 +258,7 @@ pub(crate) fn compile(
 
     let totals = columns.iter().map(|c| c.parts.iter().sum()).collect();
     Ok(StepModel {
+        keeps_cache: attention.iter().any(AttentionGroup::keeps_cache),
         columns,
         totals,
         head,

@@ -81,7 +81,9 @@ pub struct StepModel {
     pub(crate) kernel_overhead: f64,
     pub(crate) sequence_overhead: f64,
     pub(crate) layout: Layout,
-    pub(crate) profile: &'static EngineProfile,
+    pub(crate) profile: EngineProfile,
+    /// False where no layer's cache is known (a bare size) or none is kept (an encoder).
+    pub(crate) keeps_cache: bool,
     pub(crate) basis: Basis,
     pub(crate) notes: Vec<String>,
     pub(crate) tpot_band: Band,
@@ -277,8 +279,8 @@ impl StepModel {
     }
 
     /// The engine it was compiled for.
-    pub fn engine(&self) -> &'static EngineProfile {
-        self.profile
+    pub fn engine(&self) -> &EngineProfile {
+        &self.profile
     }
 
     /// The weakest basis among its curves.
