@@ -4,7 +4,7 @@ use hardware::{ComputeType, NodeShape};
 use model::{Attention, FeedForward, Matrix, ModelSpec, Role, Shard, WeightFormat};
 use units::{Basis, Seconds};
 
-use crate::curves::{Curves, GemmCurve, GemmType};
+use crate::curves::{Curves, GemmCurve, GemmType, Stream};
 use crate::engine::{Engine, Formats};
 use crate::layout::Layout;
 use crate::rank::{cut, matrix_bytes, stage_layers};
@@ -117,6 +117,7 @@ pub(crate) fn compile(
         products: Vec::new(),
         experts: Vec::new(),
         gemm: [None; 8],
+        stream: curves.stream(engine, gpu),
         basis: Basis::Measured,
         notes: Vec::new(),
     };
@@ -130,7 +131,10 @@ pub(crate) fn compile(
         bandwidth: bandwidth * attention_curve.decode_bandwidth,
         compute: peak16 * attention_curve.compute,
     };
-    let profile = curves.engine(engine).on_device(gpu.memory.cuda_total.value);
+    let mut profile = curves.engine(engine).on_device(gpu.memory.cuda_total.value);
+    if let Some(stream) = walk.stream {
+        (profile.layer, profile.basis) = (stream.layer, stream.basis);
+    }
     let kernels = curves.kernels();
     let mut attention: Vec<AttentionGroup> = Vec::new();
     let mut equivalents = 0.0;
@@ -286,6 +290,8 @@ struct Walk<'a> {
     products: Vec<Product>,
     experts: Vec<Experts>,
     gemm: [Option<GemmCurve>; 8],
+    /// Weight-reading kernels of the engine's own.
+    stream: Option<Stream>,
     basis: Basis,
     notes: Vec<String>,
 }
@@ -293,8 +299,15 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// The curve of a type, looked up once.
     fn gemm(&mut self, kind: GemmType) -> GemmCurve {
-        let (curves, gpu) = (self.curves, &self.node.gpu);
-        *self.gemm[kind as usize].get_or_insert_with(|| curves.gemm(gpu, kind))
+        let (curves, gpu, stream) = (self.curves, &self.node.gpu, self.stream);
+        *self.gemm[kind as usize].get_or_insert_with(|| {
+            let curve = curves.gemm(gpu, kind);
+            match stream {
+                // matrix-vector kernels have neither waves nor a pipelined k loop
+                Some(s) => GemmCurve { e_m: s.e_m, wave: 0.0, k_half: 0.0, basis: curve.basis.max(s.basis), ..curve },
+                None => curve,
+            }
+        })
     }
 
     fn kind(&self, role: Role) -> GemmType {
