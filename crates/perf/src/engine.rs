@@ -285,3 +285,30 @@ impl EngineProfile {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::curves::Curves;
+
+    #[test]
+    fn names_come_back() {
+        for engine in Engine::ALL {
+            assert_eq!(engine.name().parse(), Ok(engine));
+        }
+        assert_eq!("TensorRT-LLM".parse(), Ok(Engine::TrtLlm));
+        let e = "tgi".parse::<Engine>().unwrap_err();
+        assert_eq!(
+            format!("{e} | {}", e.hint()),
+            "unknown engine `tgi` | type one of `vllm`, `sglang`, `trtllm`, `llama.cpp`"
+        );
+    }
+
+    #[test]
+    fn small_devices_get_smaller_defaults() {
+        let vllm = Curves::embedded().engine(Engine::Vllm);
+        let on = |gib| vllm.on_device(Bytes::from_gib(gib));
+        assert_eq!((on(79.2).chunk_tokens, on(79.2).max_sequences), (8192, 1024));
+        assert_eq!((on(23.5).chunk_tokens, on(23.5).max_sequences), (2048, 256));
+    }
+}

@@ -1,7 +1,7 @@
 //! Walking the layers into the table.
 
 use hardware::{ComputeType, NodeShape};
-use model::{Attention, FeedForward, Matrix, ModelSpec, Role, Shard, WeightFormat};
+use model::{Attention, FeedForward, LayerRun, Matrix, ModelSpec, Role, Shard, WeightFormat};
 use units::{Basis, Seconds};
 
 use crate::curves::{Curves, GemmCurve, GemmType, Stream};
@@ -76,6 +76,40 @@ fn gemm_type(format: WeightFormat, quantised: bool, node: &NodeShape, dtype_byte
     }
 }
 
+/// Bytes per token that the kernels between the products of one layer move on one rank: residual and norm twice (two
+/// vectors read, two written, 16 bit), rotary embedding and cache writes (query, key and value read and written), gated
+/// activation (gate and up read, product written), input quantisation (16 bit read, 8 bit written), and for experts
+/// the permutation and the weighted sum of `top_k` copies. All of it is whole on every tensor-parallel rank but what is
+/// cut with the matrices.
+fn elementwise_bytes(run: &LayerRun, spec: &ModelSpec, layout: &Layout, format: WeightFormat) -> f64 {
+    let hidden = spec.hidden as f64;
+    let mut bytes = 16.0 * hidden;
+    let top_k = match run.feed_forward {
+        FeedForward::Moe { top_k, .. } => f64::from(top_k),
+        FeedForward::Dense | FeedForward::None => 0.0,
+    };
+    let groups = f64::from(layout.ep);
+    let inner = f64::from(layout.stage_gpus()) / groups;
+    for m in &run.matrices {
+        let rank = cut(m, layout);
+        let (mut input, mut output) = (rank.input as f64, rank.output as f64);
+        if m.role == Role::Expert {
+            // a rank's share of the copies of a token, cut inside its group
+            (input, output) = (input * top_k / groups, output * top_k / groups / inner);
+        }
+        bytes += match (m.role, m.shard) {
+            (Role::Attention | Role::Mixer, Shard::Output | Shard::KvHeads { .. }) => 4.0 * output,
+            (Role::Mlp | Role::SharedExpert, Shard::Output) => 3.0 * output,
+            (Role::Expert, _) if m.input == spec.hidden => 3.0 * output,
+            _ => 0.0,
+        };
+        if format.quantises(m.role, spec.unquantised_in(format)) && format.compute_bits() <= 8 {
+            bytes += 3.0 * input;
+        }
+    }
+    bytes + 8.0 * hidden * top_k / groups
+}
+
 pub(crate) fn compile(
     spec: &ModelSpec,
     layout: &Layout,
@@ -138,6 +172,7 @@ pub(crate) fn compile(
     let kernels = curves.kernels();
     let mut attention: Vec<AttentionGroup> = Vec::new();
     let mut equivalents = 0.0;
+    let mut elementwise = 0.0;
     let (mut reduces, mut exchanges) = (0.0, 0.0);
     let mut exchange_width = 0.0;
     for run in &spec.layers {
@@ -150,6 +185,9 @@ pub(crate) fn compile(
         }
         for m in &run.matrices {
             walk.matrix(m, layers, run.feed_forward);
+        }
+        if spec.hidden > 0 {
+            elementwise += layers * elementwise_bytes(run, spec, layout, formats.weights);
         }
         let quantised = formats.weights.quantises(Role::Attention, spec.unquantised_in(formats.weights));
         let mut count = 1.0;
@@ -210,6 +248,7 @@ pub(crate) fn compile(
         }
     }
 
+    let elementwise = elementwise / (bandwidth * walk.gemm(GemmType::Bits16).e_m);
     let hidden_bytes = spec.hidden as f64 * 2.0;
     let stages = f64::from(layout.pp);
     let dp = f64::from(layout.dp);
@@ -245,6 +284,7 @@ pub(crate) fn compile(
             if layout.pp > 1 {
                 parts[5] = stages * replica_c.send(bytes);
             }
+            parts[6] = tokens * elementwise;
             Column { parts, weight_bound }
         })
         .collect();

@@ -53,8 +53,15 @@ impl<'a> Batch<'a> {
 }
 
 /// The parts of a step that depend on the number of tokens alone, in table order.
-pub(crate) const PARTS: [&str; 6] =
-    ["attention_projections", "feed_forward", "experts", "collectives", "expert_exchange", "pipeline_transfers"];
+pub(crate) const PARTS: [&str; 7] = [
+    "attention_projections",
+    "feed_forward",
+    "experts",
+    "collectives",
+    "expert_exchange",
+    "pipeline_transfers",
+    "elementwise",
+];
 pub(crate) const N: usize = PARTS.len();
 
 /// Times of the token-dependent parts at one number of tokens, in seconds.
@@ -196,6 +203,7 @@ impl StepModel {
                         2 => "(FLOP time^3 + time to read the distinct experts^3)^(1/3)",
                         3 => "layers x (latency + bytes / link)",
                         4 => "mixture layers x the cheaper of gather + scatter and dispatch + combine",
+                        6 => "bytes that norms, activations, rotary and quantisation move / bandwidth",
                         _ => "stages x (latency + bytes / link)",
                     };
                     let formula = format!("{formula}, {} tokens a rank", units::sig3((tokens / lanes).max(1.0)));
@@ -266,8 +274,8 @@ impl StepModel {
         let (decode, prefill) = self.attention_parts(batch);
         Shares {
             weights: weights + interpolate(&self.head, sequences / lanes),
+            cache: decode + blend(&|c| c.parts[6]),
             compute: products - weights + prefill,
-            cache: decode,
             link: blend(&|c| c.parts[3] + c.parts[4] + c.parts[5]),
             overhead: self.step_overhead + self.kernel_overhead + self.sequence_overhead * sequences,
         }
