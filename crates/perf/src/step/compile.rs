@@ -10,7 +10,7 @@ use crate::layout::Layout;
 use crate::rank::{cut, matrix_bytes, stage_layers};
 use crate::step::attention::{AttentionGroup, AttentionRates, power_mean};
 use crate::step::links::Group;
-use crate::step::{Column, CompileError, N, StepModel, grid};
+use crate::step::{Bases, Column, CompileError, N, StepModel, grid};
 
 /// One kind of matrix product of a rank: `count` of them with the same figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -153,6 +153,7 @@ pub(crate) fn compile(
         gemm: [None; 8],
         stream: curves.stream(engine, gpu),
         basis: Basis::Measured,
+        expert_basis: Basis::Measured,
         notes: Vec::new(),
     };
     let total_layers: u32 = spec.layers.iter().map(|r| r.count).fold(0, u32::saturating_add);
@@ -234,20 +235,18 @@ pub(crate) fn compile(
         let of = |group: &Group| group.collectives(curves, profile.fused_all_reduce);
         (of(&tensor), of(&stage), of(&replica))
     };
-    let mut basis = walk.basis.weakest(attention_curve.basis).weakest(profile.basis);
     // how a board is wired hardly moves the error; an unknown fabric does
-    let mut error_basis = basis;
+    let (mut links, mut wiring) = (Basis::Measured, Basis::Measured);
     for (ranks, group, timed) in [
         (layout.tp, &tensor, &tensor_c),
         (layout.stage_gpus(), &stage, &stage_c),
         (layout.gpus(), &replica, &replica_c),
     ] {
         if ranks > 1 {
-            basis = basis.weakest(group.basis).weakest(node.topology_basis).weakest(timed.basis());
-            error_basis = error_basis.weakest(group.basis).weakest(timed.basis());
+            links = links.weakest(group.basis).weakest(timed.basis());
+            wiring = node.topology_basis;
         }
     }
-
     let elementwise = elementwise / (bandwidth * walk.gemm(GemmType::Bits16).e_m);
     let hidden_bytes = spec.hidden as f64 * 2.0;
     let stages = f64::from(layout.pp);
@@ -297,8 +296,14 @@ pub(crate) fn compile(
             product + gather
         })
         .collect();
-    basis = basis.weakest(walk.basis);
-    error_basis = error_basis.weakest(walk.basis);
+    let bases = Bases {
+        products: walk.basis,
+        experts: walk.expert_basis,
+        attention: attention_curve.basis,
+        links: links.weakest(wiring),
+        engine: profile.basis,
+    };
+    let error_basis = Bases { links, ..bases }.weakest();
 
     let totals = columns.iter().map(|c| c.parts.iter().sum()).collect();
     Ok(StepModel {
@@ -312,7 +317,7 @@ pub(crate) fn compile(
         sequence_overhead: profile.sequence.0,
         layout: *layout,
         profile,
-        basis,
+        bases,
         notes,
         tpot_band: curves.band("tpot", error_basis),
         ttft_band: curves.band("ttft", error_basis),
@@ -332,7 +337,10 @@ struct Walk<'a> {
     gemm: [Option<GemmCurve>; 8],
     /// Weight-reading kernels of the engine's own.
     stream: Option<Stream>,
+    /// Weakest curve of plain products.
     basis: Basis,
+    /// Weakest curve of routed experts.
+    expert_basis: Basis,
     notes: Vec<String>,
 }
 
@@ -409,7 +417,7 @@ impl Walk<'_> {
         let kind = self.kind(Role::Expert);
         let plain = self.gemm(kind);
         let curve = self.curves.experts(&self.node.gpu, &plain);
-        self.basis = self.basis.weakest(curve.basis);
+        self.expert_basis = self.expert_basis.weakest(curve.basis);
         let gpus = f64::from(self.layout.stage_gpus());
         let inner = gpus / f64::from(self.layout.ep);
         let bytes = matrix_bytes(m, self.layout, self.spec, self.formats.weights) as f64;

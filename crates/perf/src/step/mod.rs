@@ -91,10 +91,35 @@ pub struct StepModel {
     pub(crate) profile: EngineProfile,
     /// False where no layer's cache is known (a bare size) or none is kept (an encoder).
     pub(crate) keeps_cache: bool,
-    pub(crate) basis: Basis,
+    pub(crate) bases: Bases,
     pub(crate) notes: Vec<String>,
     pub(crate) tpot_band: Band,
     pub(crate) ttft_band: Band,
+}
+
+/// How the parts of a step are known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Bases {
+    pub(crate) products: Basis,
+    pub(crate) experts: Basis,
+    pub(crate) attention: Basis,
+    pub(crate) links: Basis,
+    pub(crate) engine: Basis,
+}
+
+impl Bases {
+    pub(crate) fn weakest(&self) -> Basis {
+        [self.experts, self.attention, self.links, self.engine].into_iter().fold(self.products, Basis::weakest)
+    }
+
+    /// Of a token-dependent part, by its place in [`PARTS`].
+    fn of(&self, part: usize) -> Basis {
+        match part {
+            2 => self.experts,
+            3..=5 => self.links,
+            _ => self.products,
+        }
+    }
 }
 
 /// Why a model cannot be timed on a node.
@@ -207,20 +232,25 @@ impl StepModel {
                         _ => "stages x (latency + bytes / link)",
                     };
                     let formula = format!("{formula}, {} tokens a rank", units::sig3((tokens / lanes).max(1.0)));
-                    parts.push(leaf(name, seconds, formula, self.basis));
+                    parts.push(leaf(name, seconds, formula, self.bases.of(part)));
                 }
             }
             let head = interpolate(&self.head, sequences / lanes);
-            parts.push(leaf("head", head, "logits of each sequence, gathered".into(), self.basis));
+            parts.push(leaf("head", head, "logits of each sequence, gathered".into(), self.bases.products));
             let (decode, prefill) = self.attention_parts(batch);
             if decode > 0.0 {
-                parts.push(leaf("attention_decode", decode, "cache bytes / bandwidth".into(), self.basis));
+                parts.push(leaf("attention_decode", decode, "cache bytes / bandwidth".into(), self.bases.attention));
             }
             if prefill > 0.0 {
-                parts.push(leaf("attention_prefill", prefill, "score and value FLOP / peak".into(), self.basis));
+                parts.push(leaf(
+                    "attention_prefill",
+                    prefill,
+                    "score and value FLOP / peak".into(),
+                    self.bases.attention,
+                ));
             }
             let engine = self.profile.engine;
-            let basis = self.profile.basis;
+            let basis = self.bases.engine;
             parts.push(leaf("engine_step", self.step_overhead, format!("{engine}: fixed time per step"), basis));
             parts.push(leaf("small_kernels", self.kernel_overhead, format!("{engine}: per layer x kernels"), basis));
             let formula = format!("{engine}: per sequence x {}", units::sig3(sequences));
@@ -293,7 +323,7 @@ impl StepModel {
 
     /// The weakest basis among its curves.
     pub fn basis(&self) -> Basis {
-        self.basis
+        self.bases.weakest()
     }
 
     /// What the estimate leans on: curves lent, links assumed.
