@@ -34,6 +34,16 @@ fn compile(bencher: Bencher) {
     bencher.bench(compiled);
 }
 
+/// Models whose layers alternate have as many runs as layers.
+#[divan::bench(args = ["openai/gpt-oss-120b", "google/gemma-3-27b-it", "meta-llama/Llama-3.1-405B"])]
+fn compile_others(bencher: Bencher, name: &str) {
+    let spec = Catalog::embedded().find(name).unwrap().spec().unwrap();
+    let formats = Formats { weights: spec.weights, kv: KvFormat::Bf16 };
+    let layout = Layout::tensor(8);
+    bencher
+        .bench(|| StepModel::compile(&spec, &layout, &NODE, 1, Engine::Vllm, black_box(&formats), Curves::embedded()));
+}
+
 #[divan::bench]
 fn time_decode(bencher: Bencher) {
     let step = compiled();

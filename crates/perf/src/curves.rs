@@ -143,6 +143,17 @@ pub struct CollectiveCurve {
     pub basis: Basis,
 }
 
+/// How an engine's own kernels read weights.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stream {
+    /// Share of the memory bandwidth.
+    pub e_m: f64,
+    /// Small kernels of one dense layer.
+    pub layer: Seconds,
+    /// How it is known.
+    pub basis: Basis,
+}
+
 /// Multiplicative error band of an estimate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Band {
@@ -177,6 +188,7 @@ pub struct Curves {
     attention: Vec<Scoped<Ratios>>,
     collectives: Vec<Collective>,
     fused: Rows,
+    streams: Rows,
     bands: Rows,
     kernels: KernelCounts,
     engines: [EngineProfile; 4],
@@ -213,6 +225,7 @@ static EMBEDDED: LazyLock<Curves> = LazyLock::new(|| {
         attention: include_str!("../data/attention.csv"),
         collectives: include_str!("../data/collectives.csv"),
         fused: include_str!("../data/fused.csv"),
+        streams: include_str!("../data/streams.csv"),
         bands: include_str!("../data/bands.csv"),
         kernels: include_str!("../data/kernels.csv"),
         engines: include_str!("../data/engines.csv"),
@@ -232,6 +245,8 @@ pub struct Files<'a> {
     pub collectives: &'a str,
     /// `fused.csv`.
     pub fused: &'a str,
+    /// `streams.csv`.
+    pub streams: &'a str,
     /// `bands.csv`.
     pub bands: &'a str,
     /// `kernels.csv`.
@@ -260,6 +275,7 @@ impl Curves {
             attention: scoped(files.attention, ratios),
             collectives: rows(files.collectives).iter().filter_map(collective).collect(),
             fused: rows(files.fused),
+            streams: rows(files.streams),
             bands: rows(files.bands),
             kernels: KernelCounts {
                 quantised: kernel("quantised"),
@@ -355,6 +371,18 @@ impl Curves {
                 basis: Basis::Assumed,
             },
         }
+    }
+
+    /// Where an engine reads weights with kernels of its own: their share of the bandwidth of this GPU's memory kind, and
+    /// the time of a layer's small kernels.
+    pub fn stream(&self, engine: Engine, gpu: &Gpu) -> Option<Stream> {
+        let memory = memory_kind(gpu);
+        let row = self.streams.iter().find(|r| r.text("engine") == engine.name() && r.text("memory") == memory)?;
+        Some(Stream {
+            e_m: row.number("e_m").filter(|e| *e > 0.0)?,
+            layer: Seconds::from_us(row.number("layer_us")?),
+            basis: row.basis(),
+        })
     }
 
     /// The engines' own all-reduce for small messages on a link, where there is one.

@@ -124,8 +124,22 @@ pub struct EngineProfile {
     pub non_torch: Bytes,
     /// The same under tensor parallelism.
     pub non_torch_parallel: Bytes,
+    /// The same over PCIe, without a switched NVLink domain.
+    pub non_torch_cards: Bytes,
+    /// Driver context of more than one rank over PCIe.
+    pub context_cards: Bytes,
     /// Captured graphs.
     pub graphs: Bytes,
+    /// Device memory from which the defaults above hold.
+    pub large_device: Bytes,
+    /// Device memory up to which the smaller defaults below hold.
+    pub small_device: Bytes,
+    /// `logit_slots` and the limit of sequences on small devices.
+    pub small_logit_slots: f64,
+    /// `chunk_tokens` on small devices.
+    pub small_chunk_tokens: u64,
+    /// `graphs` on small devices.
+    pub small_graphs: Bytes,
     /// Whether graphs come out of the fraction (true) or out of what it leaves.
     pub graphs_in_budget: bool,
     /// Copies of float32 logits that the warm-up of the sampler holds, per sequence slot.
@@ -157,6 +171,26 @@ pub struct EngineProfile {
 }
 
 impl EngineProfile {
+    /// The defaults that the engine takes on a device of this memory. Engines jump between two sets; here they are
+    /// blended over a range without devices, so that more memory never holds less.
+    pub fn on_device(&self, memory: Bytes) -> Self {
+        if memory >= self.large_device {
+            return self.clone();
+        }
+        let range = self.large_device.saturating_sub(self.small_device).as_f64().max(1.0);
+        let share = memory.saturating_sub(self.small_device).as_f64() / range;
+        let blend = |small: f64, large: f64| small + (large - small) * share;
+        let slots = self.small_logit_slots;
+        let most = self.max_sequences as f64;
+        Self {
+            graphs: Bytes::floor(blend(self.small_graphs.as_f64(), self.graphs.as_f64())),
+            logit_slots: blend(slots, self.logit_slots),
+            chunk_tokens: (blend(self.small_chunk_tokens as f64, self.chunk_tokens as f64) as u64).max(1),
+            max_sequences: (blend(most.min(slots), most) as u64).max(1),
+            ..self.clone()
+        }
+    }
+
     /// Reads the rows of one engine; `None` where a key is missing.
     pub(crate) fn read(engine: Engine, rows: &Rows) -> Option<Self> {
         let find = |key: &str| -> Option<&Row> {
@@ -189,7 +223,14 @@ impl EngineProfile {
             context_parallel: gib("context_parallel_gib")?,
             non_torch: gib("non_torch_gib")?,
             non_torch_parallel: gib("non_torch_parallel_gib")?,
+            non_torch_cards: gib("non_torch_cards_gib")?,
+            context_cards: gib("context_cards_gib")?,
             graphs: gib("graphs_gib")?,
+            large_device: gib("large_device_gib")?,
+            small_device: gib("small_device_gib")?,
+            small_logit_slots: number("small_logit_slots")?,
+            small_chunk_tokens: count("small_chunk_tokens")?.max(1),
+            small_graphs: gib("small_graphs_gib")?,
             graphs_in_budget: number("graphs_in_budget")? != 0.0,
             logit_copies: number("logit_copies")?,
             logit_slots: number("logit_slots")?,
@@ -219,7 +260,14 @@ impl EngineProfile {
             context_parallel: Bytes::ZERO,
             non_torch: Bytes::ZERO,
             non_torch_parallel: Bytes::ZERO,
+            non_torch_cards: Bytes::ZERO,
+            context_cards: Bytes::ZERO,
             graphs: Bytes::ZERO,
+            large_device: Bytes::ZERO,
+            small_device: Bytes::ZERO,
+            small_logit_slots: 1.0,
+            small_chunk_tokens: 2048,
+            small_graphs: Bytes::ZERO,
             graphs_in_budget: true,
             logit_copies: 1.0,
             logit_slots: 1.0,
@@ -235,5 +283,32 @@ impl EngineProfile {
             admission: Seconds::ZERO,
             basis: Basis::Assumed,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::curves::Curves;
+
+    #[test]
+    fn names_come_back() {
+        for engine in Engine::ALL {
+            assert_eq!(engine.name().parse(), Ok(engine));
+        }
+        assert_eq!("TensorRT-LLM".parse(), Ok(Engine::TrtLlm));
+        let e = "tgi".parse::<Engine>().unwrap_err();
+        assert_eq!(
+            format!("{e} | {}", e.hint()),
+            "unknown engine `tgi` | type one of `vllm`, `sglang`, `trtllm`, `llama.cpp`"
+        );
+    }
+
+    #[test]
+    fn small_devices_get_smaller_defaults() {
+        let vllm = Curves::embedded().engine(Engine::Vllm);
+        let on = |gib| vllm.on_device(Bytes::from_gib(gib));
+        assert_eq!((on(79.2).chunk_tokens, on(79.2).max_sequences), (8192, 1024));
+        assert_eq!((on(23.5).chunk_tokens, on(23.5).max_sequences), (2048, 256));
     }
 }

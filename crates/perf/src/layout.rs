@@ -201,3 +201,57 @@ fn nearest_divisors(flag: &str, asked: u32, of: u32) -> String {
         (None, None) => format!("leave `{flag}` out"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Catalog;
+
+    fn check(model: &str, layout: Layout, expect: &str) {
+        let spec = Catalog::embedded().find(model).unwrap().spec().unwrap();
+        let said = match layout.check(&spec) {
+            Ok(()) => "ok".to_owned(),
+            Err(e) => format!("{e} | {}", e.hint()),
+        };
+        assert_eq!(said, expect, "{model} {layout}");
+    }
+
+    #[test]
+    fn what_engines_refuse() {
+        let tp = Layout::tensor;
+        check("meta-llama/Llama-3.1-70B", tp(8), "ok");
+        check("Qwen/Qwen3-235B-A22B", tp(8), "ok");
+        check(
+            "meta-llama/Llama-3.1-70B",
+            tp(6),
+            "tensor parallelism 6 does not divide 64 attention heads | type `--tp 4` or `--tp 8`",
+        );
+        check("meta-llama/Llama-3.1-70B", tp(0), "`tp` is 0 | type `--tp 1`, or leave it out");
+        check(
+            "meta-llama/Llama-3.1-8B-Instruct",
+            Layout { pp: 33, ..tp(1) },
+            "33 pipeline stages are more than 32 layers | type `--pp 32` or less",
+        );
+        check(
+            "meta-llama/Llama-3.1-8B-Instruct",
+            Layout { dp: 2, ..tp(1) },
+            "attention data parallelism 2 on a model without experts | leave `--dp` out: replicas of a dense model share nothing",
+        );
+        check("deepseek-ai/DeepSeek-V3", Layout { tp: 1, pp: 1, dp: 8, ep: 8 }, "ok");
+        check(
+            "deepseek-ai/DeepSeek-V3",
+            Layout { ep: 3, ..tp(8) },
+            "expert parallelism 3 does not divide the 8 GPUs of a stage | type `--ep 2` or `--ep 4`",
+        );
+    }
+
+    #[test]
+    fn names() {
+        assert_eq!(Layout::tensor(8).to_string(), "TP8");
+        assert_eq!(Layout { pp: 2, ..Layout::tensor(8) }.to_string(), "TP8 PP2");
+        assert_eq!(Layout { tp: 1, pp: 1, dp: 8, ep: 8 }.to_string(), "DP8 EP8");
+        assert_eq!(Layout { ep: 4, ..Layout::tensor(4) }.to_string(), "TP4 EP4");
+        assert_eq!(Layout::default().to_string(), "TP1");
+        assert_eq!(Layout { tp: 2, pp: 3, dp: 4, ep: 8 }.gpus(), 24);
+    }
+}

@@ -10,7 +10,7 @@ mod step;
 mod table;
 
 pub use curves::{
-    AttentionCurve, Band, CollectiveCurve, Curves, ExpertCurve, Files, GemmCurve, GemmType, KernelCounts,
+    AttentionCurve, Band, CollectiveCurve, Curves, ExpertCurve, Files, GemmCurve, GemmType, KernelCounts, Stream,
 };
 pub use engine::{Engine, EngineError, EngineProfile, Formats, FractionOf, WindowPolicy};
 pub use layout::{Layout, LayoutError};

@@ -1,6 +1,6 @@
 //! Memory per GPU of the heaviest rank, every term named.
 
-use hardware::NodeShape;
+use hardware::{NodeShape, Topology};
 use model::ModelSpec;
 use units::{Basis, Bytes, Term, Value};
 
@@ -187,8 +187,12 @@ fn budget(
     load: &MemoryLoad,
     capacity: Capacity,
 ) -> Budget {
-    let profile = Curves::embedded().engine(engine);
     let memory = &node.gpu.memory;
+    let mut profile = Curves::embedded().engine(engine).on_device(memory.cuda_total.value);
+    if !matches!(node.topology, Topology::NvSwitch { .. } | Topology::Mesh) {
+        (profile.context_parallel, profile.non_torch_parallel) = (profile.context_cards, profile.non_torch_cards);
+    }
+    let profile = &profile;
     let (total, basis) = match capacity {
         Capacity::CudaTotal => (memory.cuda_total.value.0, memory.cuda_total.basis),
         Capacity::Nominal => (memory.nominal.0, Basis::Measured),

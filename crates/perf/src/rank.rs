@@ -361,3 +361,60 @@ pub(crate) fn layer_cache(
         Attention::None => LayerCache { window: whole, ..LayerCache::default() },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{Catalog, Indexer, Window};
+
+    #[test]
+    fn layers_are_spread_as_vllm_does() {
+        assert_eq!(stage_layers(80, 4), [20, 20, 20, 20]);
+        assert_eq!(stage_layers(61, 2), [31, 30]);
+        assert_eq!(stage_layers(61, 4), [15, 15, 16, 15]);
+        assert_eq!(stage_layers(5, 8), [0, 0, 1, 1, 1, 1, 1, 0]);
+        assert_eq!(stage_layers(7, 1), [7]);
+    }
+
+    #[test]
+    fn one_rank_holds_the_checkpoint() {
+        for name in ["meta-llama/Llama-3.1-8B-Instruct", "deepseek-ai/DeepSeek-V3", "openai/gpt-oss-120b"] {
+            let spec = Catalog::embedded().find(name).unwrap().spec().unwrap();
+            let one = RankWeights::compute(&spec, &Layout::tensor(1), spec.weights);
+            assert_eq!(one.heaviest(), spec.weights_bytes(spec.weights), "{name}");
+            let eight = RankWeights::compute(&spec, &Layout::tensor(8), spec.weights);
+            assert!(eight.heaviest().0 >= one.heaviest().0 / 8, "{name}");
+            assert!(eight.heaviest().0 < one.heaviest().0 / 7, "{name}");
+        }
+    }
+
+    #[test]
+    fn cache_of_a_layer() {
+        let gqa =
+            |kv_heads, window| Attention::Gqa { heads: 64, kv_heads, k_dim: 128, v_dim: 128, window, own_cache: true };
+        let capped = WindowPolicy::Capped { slack: 16 };
+        let of = |a: &Attention, tp, kv| layer_cache(a, tp, kv, 2, capped).per_token;
+        assert_eq!(of(&gqa(8, Window::Full), 1, KvFormat::Bf16), 4096);
+        assert_eq!(of(&gqa(8, Window::Full), 4, KvFormat::Bf16), 1024);
+        assert_eq!(of(&gqa(4, Window::Full), 8, KvFormat::Bf16), 512);
+        let windowed = layer_cache(&gqa(8, Window::Sliding(128)), 1, KvFormat::Bf16, 2, capped);
+        assert_eq!(windowed.bytes(100_000, 16), 4096 * 144);
+        assert_eq!(
+            layer_cache(&gqa(8, Window::Sliding(128)), 1, KvFormat::Bf16, 2, WindowPolicy::Full).window,
+            u64::MAX
+        );
+        // the packed latent and the index key of DeepSeek-V3.2 in vLLM: 656 + 132 and 1152 + 132 bytes
+        let index = Indexer { heads: 64, dim: 128, top_k: 2048, owns: true };
+        let mla = Attention::Mla {
+            heads: 128,
+            kv_lora_rank: 512,
+            rope_dim: 64,
+            nope_dim: 128,
+            v_dim: 128,
+            indexer: Some(index),
+            window: Window::Full,
+        };
+        assert_eq!(of(&mla, 8, KvFormat::Fp8), 656 + 132);
+        assert_eq!(of(&mla, 8, KvFormat::Bf16), 1152 + 132);
+    }
+}

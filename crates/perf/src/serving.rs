@@ -107,7 +107,7 @@ pub struct ServingEstimate {
 /// Mean share of the output that a running request holds in the cache when admission is decided.
 const OUTPUT_HELD: f64 = 0.55;
 
-/// The closed form.
+/// The closed form. `kv_tokens_max` bounds what runs at once, unless the model keeps no cache or its cache is not known.
 pub fn serving(step: &StepModel, kv_tokens_max: u64, load: &ServingLoad) -> ServingEstimate {
     Closed::new(step, kv_tokens_max, load).estimate()
 }
@@ -152,7 +152,11 @@ impl<'a> Closed<'a> {
         let chunks = (fresh / profile.chunk_tokens as f64).ceil().max(1.0);
         let lanes = step.lanes();
         let slots = profile.max_sequences as f64 * f64::from(step.layout().dp.max(1));
-        let room = if output <= 1.0 { f64::INFINITY } else { kv_tokens_max as f64 / (input + OUTPUT_HELD * output) };
+        let room = if output <= 1.0 || !step.keeps_cache {
+            f64::INFINITY
+        } else {
+            kv_tokens_max as f64 / (input + OUTPUT_HELD * output)
+        };
         let (most, most_limit) = if room < slots { (room, Limit::KvCapacity) } else { (slots, Limit::Sequences) };
         Self {
             step,

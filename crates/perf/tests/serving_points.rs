@@ -249,3 +249,44 @@ fn active_bytes_order_tpot() {
         last = (active, tpot, name.to_owned());
     }
 }
+
+/// Decoding of llama.cpp on one GPU from the published llama-bench table; its stream curves were fitted on these rows.
+#[test]
+fn llama_bench_decodes() {
+    let Some(rows) = measured("inference.csv") else { return };
+    let mut errors = Vec::new();
+    for (gpu, id) in [
+        ("RTX 4090", "rtx-4090"),
+        ("RTX 3090", "rtx-3090"),
+        ("RTX A6000", "rtx-a6000"),
+        ("L40S", "l40s"),
+        ("A100 PCIe", "a100-pcie-80gb"),
+        ("A100 SXM 80GB", "a100-sxm-80gb"),
+        ("H100 PCIe", "h100-pcie"),
+    ] {
+        for row in rows.iter().filter(|r| text(r, "gpu") == gpu && text(r, "num_gpus") == "1") {
+            let llama_bench = text(row, "engine_version").starts_with("llama-bench");
+            if !llama_bench || text(row, "osl") != "1024" || text(row, "isl") != "0" {
+                continue;
+            }
+            let spec = try_spec(text(row, "model")).unwrap();
+            let weights = match text(row, "precision_weights") {
+                "gguf-f16" => WeightFormat::Fp16,
+                _ => "q4_k_m".parse().unwrap(),
+            };
+            let formats = Formats { weights, kv: KvFormat::Bf16 };
+            let shape = node(&format!("1x{id}"));
+            let layout = Layout::tensor(1);
+            let step =
+                StepModel::compile(&spec, &layout, &shape, 1, Engine::LlamaCpp, &formats, Curves::embedded()).unwrap();
+            let predicted = step.time(&Batch::decode(1.0, 512.0)).ms();
+            let measured = 1000.0 / number(row, "output_tok_s_total").unwrap();
+            println!("{gpu:15} {:28} {weights:8} {measured:6.2} ms, predicted {predicted:6.2}", text(row, "model"));
+            errors.push((predicted / measured - 1.0).abs());
+        }
+    }
+    assert!(errors.len() > 12, "{}", errors.len());
+    let mid = median(&mut errors);
+    println!("{} rows, median error {:.1} %", errors.len(), 100.0 * mid);
+    assert!(mid < 0.10, "{mid}");
+}

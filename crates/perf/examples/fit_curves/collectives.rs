@@ -110,7 +110,7 @@ const FABRIC: &str = "\
 all_reduce,fabric,2,40,60,0.7,0,,,,,assumed,\"microsoft/vidur two-node all-reduce: 41 us at 18 kB; share of the port assumed\"
 all_gather,fabric,2,30,40,0.7,0,,,,,assumed,\"as all-reduce, one direction of two\"
 all_to_all,fabric,2,80,40,0.8,0,,,,,assumed,\"deepseek-ai/DeepEP: 43-62 GB/s a GPU on 50 GB/s ports over 16-64 GPUs; 163-194 us for 128 tokens\"
-all_reduce,mesh-infinity_fabric,8,25,40,0.6,0,,,,,assumed,\"no sweep of this link\"
-all_gather,mesh-infinity_fabric,8,15,20,0.6,0,,,,,assumed,\"no sweep of this link\"
-all_to_all,mesh-infinity_fabric,8,15,20,0.6,0,,,,,assumed,\"no sweep of this link\"
+all_reduce,mesh-infinity_fabric,8,18,15,0.6,0,,,,,assumed,\"no sweep of this link\"
+all_gather,mesh-infinity_fabric,8,12,10,0.6,0,,,,,assumed,\"no sweep of this link\"
+all_to_all,mesh-infinity_fabric,8,12,10,0.6,0,,,,,assumed,\"no sweep of this link\"
 ";

@@ -4,12 +4,13 @@
 //! cargo run --release -p nodewise-perf --example fit_curves -- DIR
 //! ```
 //!
-//! `DIR` holds `gpus.csv`, `measured/kernels_and_fabric.csv` and `traces/`. Every row it writes carries the number of
+//! `DIR` holds `gpus.csv`, `measured/kernels_and_fabric.csv`, `measured/inference.csv` and `traces/`. Every row it writes carries the number of
 //! measurements, the median and 90th percentile of the fit's error, the range and the origin.
 
 mod attention;
 mod collectives;
 mod gemm;
+mod llama_cpp;
 mod read;
 mod simplex;
 
@@ -29,6 +30,7 @@ fn main() -> Result<()> {
         ("collectives.csv", collectives::table(&dir, &gpus)?),
         ("attention.csv", attention),
         ("experts.csv", experts),
+        ("streams.csv", llama_cpp::table(&dir, &gpus)?),
     ] {
         std::fs::write(data.join(name), &text).with_context(|| format!("cannot write {name}"))?;
         println!("{name}: {} rows", text.lines().count() - 2);

@@ -105,6 +105,11 @@ impl AttentionGroup {
         group
     }
 
+    /// Whether a sequence takes memory in these layers.
+    pub(crate) fn keeps_cache(&self) -> bool {
+        self.read_per_token > 0.0 || self.per_sequence > 0.0
+    }
+
     /// Whether another layer's figures are these.
     pub(crate) fn merge(&mut self, other: &Self) -> bool {
         let same = Self { layers: self.layers, ..other.clone() } == *self;

@@ -1,16 +1,16 @@
 //! Walking the layers into the table.
 
 use hardware::{ComputeType, NodeShape};
-use model::{Attention, FeedForward, Matrix, ModelSpec, Role, Shard, WeightFormat};
+use model::{Attention, FeedForward, LayerRun, Matrix, ModelSpec, Role, Shard, WeightFormat};
 use units::{Basis, Seconds};
 
-use crate::curves::{Curves, GemmCurve, GemmType};
+use crate::curves::{Curves, GemmCurve, GemmType, Stream};
 use crate::engine::{Engine, Formats};
 use crate::layout::Layout;
 use crate::rank::{cut, matrix_bytes, stage_layers};
 use crate::step::attention::{AttentionGroup, AttentionRates, power_mean};
 use crate::step::links::Group;
-use crate::step::{Column, CompileError, N, StepModel, grid};
+use crate::step::{Bases, Column, CompileError, N, StepModel, grid};
 
 /// One kind of matrix product of a rank: `count` of them with the same figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,6 +76,40 @@ fn gemm_type(format: WeightFormat, quantised: bool, node: &NodeShape, dtype_byte
     }
 }
 
+/// Bytes per token that the kernels between the products of one layer move on one rank: residual and norm twice (two
+/// vectors read, two written, 16 bit), rotary embedding and cache writes (query, key and value read and written), gated
+/// activation (gate and up read, product written), input quantisation (16 bit read, 8 bit written), and for experts
+/// the permutation and the weighted sum of `top_k` copies. All of it is whole on every tensor-parallel rank but what is
+/// cut with the matrices.
+fn elementwise_bytes(run: &LayerRun, spec: &ModelSpec, layout: &Layout, format: WeightFormat) -> f64 {
+    let hidden = spec.hidden as f64;
+    let mut bytes = 16.0 * hidden;
+    let top_k = match run.feed_forward {
+        FeedForward::Moe { top_k, .. } => f64::from(top_k),
+        FeedForward::Dense | FeedForward::None => 0.0,
+    };
+    let groups = f64::from(layout.ep);
+    let inner = f64::from(layout.stage_gpus()) / groups;
+    for m in &run.matrices {
+        let rank = cut(m, layout);
+        let (mut input, mut output) = (rank.input as f64, rank.output as f64);
+        if m.role == Role::Expert {
+            // a rank's share of the copies of a token, cut inside its group
+            (input, output) = (input * top_k / groups, output * top_k / groups / inner);
+        }
+        bytes += match (m.role, m.shard) {
+            (Role::Attention | Role::Mixer, Shard::Output | Shard::KvHeads { .. }) => 4.0 * output,
+            (Role::Mlp | Role::SharedExpert, Shard::Output) => 3.0 * output,
+            (Role::Expert, _) if m.input == spec.hidden => 3.0 * output,
+            _ => 0.0,
+        };
+        if format.quantises(m.role, spec.unquantised_in(format)) && format.compute_bits() <= 8 {
+            bytes += 3.0 * input;
+        }
+    }
+    bytes + 8.0 * hidden * top_k / groups
+}
+
 pub(crate) fn compile(
     spec: &ModelSpec,
     layout: &Layout,
@@ -117,7 +151,9 @@ pub(crate) fn compile(
         products: Vec::new(),
         experts: Vec::new(),
         gemm: [None; 8],
+        stream: curves.stream(engine, gpu),
         basis: Basis::Measured,
+        expert_basis: Basis::Measured,
         notes: Vec::new(),
     };
     let total_layers: u32 = spec.layers.iter().map(|r| r.count).fold(0, u32::saturating_add);
@@ -130,10 +166,14 @@ pub(crate) fn compile(
         bandwidth: bandwidth * attention_curve.decode_bandwidth,
         compute: peak16 * attention_curve.compute,
     };
-    let profile = curves.engine(engine);
+    let mut profile = curves.engine(engine).on_device(gpu.memory.cuda_total.value);
+    if let Some(stream) = walk.stream {
+        (profile.layer, profile.basis) = (stream.layer, stream.basis);
+    }
     let kernels = curves.kernels();
     let mut attention: Vec<AttentionGroup> = Vec::new();
     let mut equivalents = 0.0;
+    let mut elementwise = 0.0;
     let (mut reduces, mut exchanges) = (0.0, 0.0);
     let mut exchange_width = 0.0;
     for run in &spec.layers {
@@ -146,6 +186,9 @@ pub(crate) fn compile(
         }
         for m in &run.matrices {
             walk.matrix(m, layers, run.feed_forward);
+        }
+        if spec.hidden > 0 {
+            elementwise += layers * elementwise_bytes(run, spec, layout, formats.weights);
         }
         let quantised = formats.weights.quantises(Role::Attention, spec.unquantised_in(formats.weights));
         let mut count = 1.0;
@@ -192,20 +235,19 @@ pub(crate) fn compile(
         let of = |group: &Group| group.collectives(curves, profile.fused_all_reduce);
         (of(&tensor), of(&stage), of(&replica))
     };
-    let mut basis = walk.basis.weakest(attention_curve.basis).weakest(profile.basis);
     // how a board is wired hardly moves the error; an unknown fabric does
-    let mut error_basis = basis;
+    let (mut links, mut wiring) = (Basis::Measured, Basis::Measured);
     for (ranks, group, timed) in [
         (layout.tp, &tensor, &tensor_c),
         (layout.stage_gpus(), &stage, &stage_c),
         (layout.gpus(), &replica, &replica_c),
     ] {
         if ranks > 1 {
-            basis = basis.weakest(group.basis).weakest(node.topology_basis).weakest(timed.basis());
-            error_basis = error_basis.weakest(group.basis).weakest(timed.basis());
+            links = links.weakest(group.basis).weakest(timed.basis());
+            wiring = node.topology_basis;
         }
     }
-
+    let elementwise = elementwise / (bandwidth * walk.gemm(GemmType::Bits16).e_m);
     let hidden_bytes = spec.hidden as f64 * 2.0;
     let stages = f64::from(layout.pp);
     let dp = f64::from(layout.dp);
@@ -241,6 +283,7 @@ pub(crate) fn compile(
             if layout.pp > 1 {
                 parts[5] = stages * replica_c.send(bytes);
             }
+            parts[6] = tokens * elementwise;
             Column { parts, weight_bound }
         })
         .collect();
@@ -253,11 +296,18 @@ pub(crate) fn compile(
             product + gather
         })
         .collect();
-    basis = basis.weakest(walk.basis);
-    error_basis = error_basis.weakest(walk.basis);
+    let bases = Bases {
+        products: walk.basis,
+        experts: walk.expert_basis,
+        attention: attention_curve.basis,
+        links: links.weakest(wiring),
+        engine: profile.basis,
+    };
+    let error_basis = Bases { links, ..bases }.weakest();
 
     let totals = columns.iter().map(|c| c.parts.iter().sum()).collect();
     Ok(StepModel {
+        keeps_cache: attention.iter().any(AttentionGroup::keeps_cache),
         columns,
         totals,
         head,
@@ -267,7 +317,7 @@ pub(crate) fn compile(
         sequence_overhead: profile.sequence.0,
         layout: *layout,
         profile,
-        basis,
+        bases,
         notes,
         tpot_band: curves.band("tpot", error_basis),
         ttft_band: curves.band("ttft", error_basis),
@@ -285,15 +335,27 @@ struct Walk<'a> {
     products: Vec<Product>,
     experts: Vec<Experts>,
     gemm: [Option<GemmCurve>; 8],
+    /// Weight-reading kernels of the engine's own.
+    stream: Option<Stream>,
+    /// Weakest curve of plain products.
     basis: Basis,
+    /// Weakest curve of routed experts.
+    expert_basis: Basis,
     notes: Vec<String>,
 }
 
 impl Walk<'_> {
     /// The curve of a type, looked up once.
     fn gemm(&mut self, kind: GemmType) -> GemmCurve {
-        let (curves, gpu) = (self.curves, &self.node.gpu);
-        *self.gemm[kind as usize].get_or_insert_with(|| curves.gemm(gpu, kind))
+        let (curves, gpu, stream) = (self.curves, &self.node.gpu, self.stream);
+        *self.gemm[kind as usize].get_or_insert_with(|| {
+            let curve = curves.gemm(gpu, kind);
+            match stream {
+                // matrix-vector kernels have neither waves nor a pipelined k loop
+                Some(s) => GemmCurve { e_m: s.e_m, wave: 0.0, k_half: 0.0, basis: curve.basis.max(s.basis), ..curve },
+                None => curve,
+            }
+        })
     }
 
     fn kind(&self, role: Role) -> GemmType {
@@ -355,7 +417,7 @@ impl Walk<'_> {
         let kind = self.kind(Role::Expert);
         let plain = self.gemm(kind);
         let curve = self.curves.experts(&self.node.gpu, &plain);
-        self.basis = self.basis.weakest(curve.basis);
+        self.expert_basis = self.expert_basis.weakest(curve.basis);
         let gpus = f64::from(self.layout.stage_gpus());
         let inner = gpus / f64::from(self.layout.ep);
         let bytes = matrix_bytes(m, self.layout, self.spec, self.formats.weights) as f64;

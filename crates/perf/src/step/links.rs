@@ -184,3 +184,37 @@ impl Collectives {
         basis
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hardware::{Hardware, OnSpec};
+
+    fn group(on: &str, ranks: u32) -> (Collectives, Vec<String>) {
+        let node = on.parse::<OnSpec>().unwrap().resolve(&Hardware::embedded()).unwrap().0;
+        let mut notes = Vec::new();
+        let group = Group::new(&node, ranks, &mut notes);
+        (group.collectives(Curves::embedded(), true), notes)
+    }
+
+    #[test]
+    fn slower_links_take_longer() {
+        let reduce = |on: &str, ranks, bytes| group(on, ranks).0.all_reduce(bytes);
+        assert_eq!(reduce("8xh100-sxm", 1, 1e6), 0.0);
+        // 16 tokens of a 70B model: the published two-way and eight-way latencies of fused kernels, 7-14 us
+        let small = reduce("8xh100-sxm", 8, 16.0 * 8192.0 * 2.0);
+        assert!((12e-6..20e-6).contains(&small), "{small}");
+        assert!(reduce("8xh100-sxm", 8, 64e6) < reduce("8xh100-pcie", 8, 64e6));
+        assert!(reduce("dgx-h100", 8, 64e6) < reduce("dgx-h100", 16, 64e6));
+        // a rack of 72 has no slower step at its tray's edge
+        let (rack, notes) = group("4xgb200", 72);
+        assert!(rack.all_reduce(64e6) < 1e-3 && notes.is_empty(), "{notes:?}");
+    }
+
+    #[test]
+    fn an_unknown_fabric_is_said() {
+        let (_, notes) = group("8xh100-sxm", 16);
+        assert_eq!(notes, ["the fabric of `generic/8xh100-sxm` is not known: 100 Gb/s per node assumed"]);
+        assert!(group("dgx-h100", 16).1.is_empty());
+    }
+}

@@ -53,8 +53,15 @@ impl<'a> Batch<'a> {
 }
 
 /// The parts of a step that depend on the number of tokens alone, in table order.
-pub(crate) const PARTS: [&str; 6] =
-    ["attention_projections", "feed_forward", "experts", "collectives", "expert_exchange", "pipeline_transfers"];
+pub(crate) const PARTS: [&str; 7] = [
+    "attention_projections",
+    "feed_forward",
+    "experts",
+    "collectives",
+    "expert_exchange",
+    "pipeline_transfers",
+    "elementwise",
+];
 pub(crate) const N: usize = PARTS.len();
 
 /// Times of the token-dependent parts at one number of tokens, in seconds.
@@ -81,11 +88,38 @@ pub struct StepModel {
     pub(crate) kernel_overhead: f64,
     pub(crate) sequence_overhead: f64,
     pub(crate) layout: Layout,
-    pub(crate) profile: &'static EngineProfile,
-    pub(crate) basis: Basis,
+    pub(crate) profile: EngineProfile,
+    /// False where no layer's cache is known (a bare size) or none is kept (an encoder).
+    pub(crate) keeps_cache: bool,
+    pub(crate) bases: Bases,
     pub(crate) notes: Vec<String>,
     pub(crate) tpot_band: Band,
     pub(crate) ttft_band: Band,
+}
+
+/// How the parts of a step are known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Bases {
+    pub(crate) products: Basis,
+    pub(crate) experts: Basis,
+    pub(crate) attention: Basis,
+    pub(crate) links: Basis,
+    pub(crate) engine: Basis,
+}
+
+impl Bases {
+    pub(crate) fn weakest(&self) -> Basis {
+        [self.experts, self.attention, self.links, self.engine].into_iter().fold(self.products, Basis::weakest)
+    }
+
+    /// Of a token-dependent part, by its place in [`PARTS`].
+    fn of(&self, part: usize) -> Basis {
+        match part {
+            2 => self.experts,
+            3..=5 => self.links,
+            _ => self.products,
+        }
+    }
 }
 
 /// Why a model cannot be timed on a node.
@@ -194,23 +228,29 @@ impl StepModel {
                         2 => "(FLOP time^3 + time to read the distinct experts^3)^(1/3)",
                         3 => "layers x (latency + bytes / link)",
                         4 => "mixture layers x the cheaper of gather + scatter and dispatch + combine",
+                        6 => "bytes that norms, activations, rotary and quantisation move / bandwidth",
                         _ => "stages x (latency + bytes / link)",
                     };
                     let formula = format!("{formula}, {} tokens a rank", units::sig3((tokens / lanes).max(1.0)));
-                    parts.push(leaf(name, seconds, formula, self.basis));
+                    parts.push(leaf(name, seconds, formula, self.bases.of(part)));
                 }
             }
             let head = interpolate(&self.head, sequences / lanes);
-            parts.push(leaf("head", head, "logits of each sequence, gathered".into(), self.basis));
+            parts.push(leaf("head", head, "logits of each sequence, gathered".into(), self.bases.products));
             let (decode, prefill) = self.attention_parts(batch);
             if decode > 0.0 {
-                parts.push(leaf("attention_decode", decode, "cache bytes / bandwidth".into(), self.basis));
+                parts.push(leaf("attention_decode", decode, "cache bytes / bandwidth".into(), self.bases.attention));
             }
             if prefill > 0.0 {
-                parts.push(leaf("attention_prefill", prefill, "score and value FLOP / peak".into(), self.basis));
+                parts.push(leaf(
+                    "attention_prefill",
+                    prefill,
+                    "score and value FLOP / peak".into(),
+                    self.bases.attention,
+                ));
             }
             let engine = self.profile.engine;
-            let basis = self.profile.basis;
+            let basis = self.bases.engine;
             parts.push(leaf("engine_step", self.step_overhead, format!("{engine}: fixed time per step"), basis));
             parts.push(leaf("small_kernels", self.kernel_overhead, format!("{engine}: per layer x kernels"), basis));
             let formula = format!("{engine}: per sequence x {}", units::sig3(sequences));
@@ -264,8 +304,8 @@ impl StepModel {
         let (decode, prefill) = self.attention_parts(batch);
         Shares {
             weights: weights + interpolate(&self.head, sequences / lanes),
+            cache: decode + blend(&|c| c.parts[6]),
             compute: products - weights + prefill,
-            cache: decode,
             link: blend(&|c| c.parts[3] + c.parts[4] + c.parts[5]),
             overhead: self.step_overhead + self.kernel_overhead + self.sequence_overhead * sequences,
         }
@@ -277,13 +317,13 @@ impl StepModel {
     }
 
     /// The engine it was compiled for.
-    pub fn engine(&self) -> &'static EngineProfile {
-        self.profile
+    pub fn engine(&self) -> &EngineProfile {
+        &self.profile
     }
 
     /// The weakest basis among its curves.
     pub fn basis(&self) -> Basis {
-        self.basis
+        self.bases.weakest()
     }
 
     /// What the estimate leans on: curves lent, links assumed.

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use hardware::{Hardware, NodeShape, OnSpec};
 use model::{Catalog, ModelSpec};
 
-pub type Row = HashMap<String, String>;
+pub(crate) type Row = HashMap<String, String>;
 
 /// A measurement file beside the repository, or `None` (said on standard error) where it is not there.
-pub fn measured(name: &str) -> Option<Vec<Row>> {
+pub(crate) fn measured(name: &str) -> Option<Vec<Row>> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/measured").join(name);
     if !path.exists() {
         eprintln!("skipped: {} is not there", path.display());
@@ -20,28 +20,28 @@ pub fn measured(name: &str) -> Option<Vec<Row>> {
     Some(reader.deserialize().map(|r| r.unwrap()).collect())
 }
 
-pub fn text<'a>(row: &'a Row, column: &str) -> &'a str {
+pub(crate) fn text<'a>(row: &'a Row, column: &str) -> &'a str {
     row.get(column).map_or("", String::as_str)
 }
 
-pub fn number(row: &Row, column: &str) -> Option<f64> {
+pub(crate) fn number(row: &Row, column: &str) -> Option<f64> {
     text(row, column).parse().ok()
 }
 
-pub fn spec(name: &str) -> ModelSpec {
+pub(crate) fn spec(name: &str) -> ModelSpec {
     Catalog::embedded().find(name).unwrap().spec().unwrap()
 }
 
-pub fn try_spec(name: &str) -> Option<ModelSpec> {
+pub(crate) fn try_spec(name: &str) -> Option<ModelSpec> {
     Catalog::embedded().find(name).ok()?.spec().ok()
 }
 
 /// A node by the `--on` grammar.
-pub fn node(text: &str) -> NodeShape {
+pub(crate) fn node(text: &str) -> NodeShape {
     text.parse::<OnSpec>().unwrap().resolve(&Hardware::embedded()).unwrap().0
 }
 
-pub fn median(values: &mut [f64]) -> f64 {
+pub(crate) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     match values.len() {
         0 => f64::NAN,
