@@ -148,19 +148,22 @@ fn body(answer: &Answer, top: usize, shared: &Shared) -> String {
 fn pick_lines(pick: &Pick, answer: &Answer, width: usize) -> String {
     let plan = &answer.plans[pick.plan];
     let label = match pick.reason {
-        PickReason::Cheapest => "best",
+        PickReason::Cheapest => "cheapest",
+        PickReason::Best => "best",
         PickReason::Fastest => "fastest",
         PickReason::StepUp => "step up",
     };
     if pick.reason == PickReason::Fastest && answer.picks.first().is_some_and(|p| p.plan == pick.plan) {
-        return format!("{label:<9}the same plan\n");
+        return format!("{label:<10}the same plan\n");
     }
     let s = &plan.serving;
     let band =
         |t: units::Seconds, (low, high): (f64, f64)| format!("{t} ({}-{})", sig3(t.ms() * low), sig3(t.ms() * high));
     let mut first = plan.title();
     if let (Some(price), Some(offer)) = (plan.usd_per_hour(), &plan.offer) {
-        first.push_str(&format!(": {price}, {} {}", offer.provider, age(offer.age_days)));
+        let origin =
+            if offer.kind == "your price" { "your price".to_owned() } else { format!("{} {}", offer.provider, age(offer.age_days)) };
+        first.push_str(&format!(": {price}, {origin}"));
         if offer.stale {
             first.push_str(", stale");
         }
@@ -184,11 +187,11 @@ fn pick_lines(pick: &Pick, answer: &Answer, width: usize) -> String {
     }
     lines.extend(plan.notes.iter().cloned());
     let mut out = String::new();
-    let mut lead = format!("{label:<9}");
+    let mut lead = format!("{label:<10}");
     for line in lines {
-        for part in wrap(&line, width.saturating_sub(9)) {
+        for part in wrap(&line, width.saturating_sub(10)) {
             out.push_str(&format!("{lead}{part}\n"));
-            lead = " ".repeat(9);
+            lead = " ".repeat(10);
         }
     }
     out
@@ -238,7 +241,7 @@ fn table(answer: &Answer, top: usize) -> Table {
         table.push(vec![
             Cell::shown((i + 1).to_string(), (i + 1) as u64),
             Cell::count(Some(plan.nodes)),
-            Cell::text(plan.hardware()),
+            Cell::text(&*plan.hardware),
             Cell::text(&*plan.node),
             Cell::text(&*plan.gpu),
             Cell::count(Some(plan.gpus)),

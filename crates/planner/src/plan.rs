@@ -41,6 +41,8 @@ pub struct PlanOffer {
 pub struct Plan {
     /// Node type id, or `generic/8xGPU`.
     pub node: String,
+    /// `8xh100-sxm`: one node as count and GPU, whatever its maker or provider calls it.
+    pub hardware: String,
     /// GPU id.
     pub gpu: String,
     /// GPUs of one node.
@@ -134,17 +136,12 @@ impl Plan {
         }
     }
 
-    /// `8xh100-sxm`: one node as count and GPU, whatever its maker or provider calls it.
-    pub fn hardware(&self) -> String {
-        hardware_name(self.gpus_per_node, &self.gpu)
-    }
-
     /// `2 x 8xh100-sxm (aws-p5.48xlarge), 2 x TP8, fp8`: the plan in a line.
     pub fn title(&self) -> String {
         let replicas = if self.replicas == 1 { String::new() } else { format!("{} x ", self.replicas) };
         let node = if self.node.starts_with("generic/") { String::new() } else { format!(" ({})", self.node) };
         let nodes = if self.nodes == 1 { String::new() } else { format!("{} x ", self.nodes) };
-        format!("{nodes}{}{node}, {replicas}{}, {}", self.hardware(), self.layout, self.formats.weights.name())
+        format!("{nodes}{}{node}, {replicas}{}, {}", self.hardware, self.layout, self.formats.weights.name())
     }
 
     /// The term tree of the plan: memory, time and cost.
@@ -180,8 +177,10 @@ pub(crate) fn hardware_name(gpus: u32, gpu: &str) -> String {
 /// Why a plan is one of the three that lead the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PickReason {
-    /// The lowest value of the objective: the cheapest that meets the request, by default.
+    /// The lowest cost or price: the cheapest that meets the request.
     Cheapest,
+    /// The best by an objective other than money.
+    Best,
     /// The shortest time from request to last token.
     Fastest,
     /// The least more money for a clear gain in latency or throughput.
@@ -193,6 +192,7 @@ impl PickReason {
     pub fn name(self) -> &'static str {
         match self {
             Self::Cheapest => "cheapest",
+            Self::Best => "best",
             Self::Fastest => "fastest",
             Self::StepUp => "step_up",
         }

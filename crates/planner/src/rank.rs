@@ -27,7 +27,8 @@ pub(crate) fn compare(a: &Plan, b: &Plan, objective: Objective) -> Ordering {
 /// The three leading plans of a sorted list: best by the objective, fastest, and the smallest step up.
 pub(crate) fn picks(plans: &[Plan], objective: Objective) -> Vec<Pick> {
     let Some(best) = plans.first() else { return Vec::new() };
-    let mut picks = vec![Pick { reason: PickReason::Cheapest, plan: 0, remark: weakness(plans, objective) }];
+    let reason = if objective.needs_price() { PickReason::Cheapest } else { PickReason::Best };
+    let mut picks = vec![Pick { reason, plan: 0, remark: weakness(plans, objective) }];
     let fastest = (0..plans.len())
         .min_by(|&a, &b| plans[a].latency().0.total_cmp(&plans[b].latency().0).then(a.cmp(&b)))
         .unwrap_or(0);

@@ -407,6 +407,7 @@ impl Run<'_, '_> {
         }
         Plan {
             node: site.node.clone(),
+            hardware: kind.hardware(),
             gpu: kind.shape.gpu.id.to_string(),
             gpus_per_node: kind.shape.gpus,
             nodes: e.nodes,

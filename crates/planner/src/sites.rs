@@ -39,9 +39,11 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
-    /// `8xh100-sxm`.
+    /// `8xh100-sxm`, with the topology behind it where it is not what servers of this GPU usually have.
     pub(crate) fn hardware(&self) -> String {
-        hardware_name(self.shape.gpus, &self.shape.gpu.id)
+        let name = hardware_name(self.shape.gpus, &self.shape.gpu.id);
+        let usual = NodeShape::generic(&self.shape.gpu, self.shape.gpus).topology;
+        if usual == self.shape.topology { name } else { format!("{name} {}", self.shape.topology.name()) }
     }
 
     /// The distinct fabrics of sites that may form gangs, with the sites' places.
