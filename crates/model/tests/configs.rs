@@ -37,6 +37,11 @@ fn kimi_k2_5_keeps_all_but_experts_in_16_bit() {
 fn gpt_oss_without_embedding_is_what_the_card_says() {
     assert_eq!(spec("gpt-oss-120b").params_active_without_embedding(), Params(5_711_982_912 - 201_088 * 2880));
     assert_eq!(spec("deepseek-v3").params_active_without_embedding(), Params(37_552_282_624 - 129_280 * 7168));
+    // OPT: of the position table only a row; Gemma 3n: of its per-layer embeddings only a row
+    let opt = spec("facebook/opt-13b");
+    assert_eq!(opt.params_active_without_embedding(), Params(12_853_473_280 - 2050 * 5120));
+    let gemma = spec("google/gemma-3n-E4B-text");
+    assert_eq!(gemma.params_active_without_embedding(), Params(6_835_235_568 - 262_144 * 35 * 256));
     // a tied head reads the embedding
     let tied = spec("Qwen/Qwen3-0.6B");
     assert_eq!(tied.params_active_without_embedding(), tied.params_active());
@@ -198,4 +203,64 @@ fn a_missing_tower_is_said() {
     assert!(spec.problems.iter().any(|p| p.key == "vision_config"));
     assert!(spec.params_total() < entry.spec().unwrap().params_total());
     assert!(spec.towers.is_empty());
+}
+
+/// gguf-parser-go#14: layers of Gemma 3n that reuse a cache hold none; 20 of 35 do.
+#[test]
+fn regression_shared_cache_layers() {
+    let m = spec("google/gemma-3n-E4B-text");
+    assert_eq!(m.kv_bytes_per_token(KvFormat::Bf16), Bytes(20 * 2 * 2 * 256 * 2));
+    assert_eq!(m.layer_count(), 35);
+}
+
+/// unsloth#4757, LMCache#694, vllm-fit#2, LMCache#2834.
+#[test]
+fn regression_cache_per_token() {
+    let kv = |name: &str| spec(name).kv_bytes_per_token(KvFormat::Bf16).0;
+    assert!((spec("nvidia/DeepSeek-V3.1-NVFP4").kv_bytes(163_840, KvFormat::Bf16).gib() - 10.72).abs() < 0.01);
+    assert_eq!(kv("deepseek-v3"), 70_272);
+    assert_eq!(kv("llama-3.1-8b"), 2 * 32 * 8 * 128 * 2);
+    assert_eq!(kv("tencent/Hunyuan-7B-Instruct"), 2 * 32 * 8 * 128 * 2);
+    assert_eq!(kv("Qwen/Qwen2.5-7B-Instruct"), 57_344);
+}
+
+/// Sliding window set but switched off (Qwen2.5) means full attention.
+#[test]
+fn regression_a_window_that_is_off_caps_nothing() {
+    let m = spec("Qwen/Qwen2.5-7B-Instruct");
+    assert_eq!(m.kv_bytes(200_000, KvFormat::Bf16), Bytes(57_344 * 200_000));
+    // Mistral-7B-v0.1 has one that is on
+    let mistral = spec("mistralai/Mistral-7B-v0.1");
+    assert_eq!(mistral.kv_bytes(200_000, KvFormat::Bf16), mistral.kv_bytes(4096, KvFormat::Bf16));
+}
+
+/// State per layer as cache objects of the reference implementation hold it.
+#[test]
+fn states_of_hybrids() {
+    let m = spec("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16");
+    assert_eq!(m.state_bytes_per_sequence(), Bytes(23 * 2_146_304));
+    assert_eq!(spec("ai21labs/Jamba-v0.1").state_bytes_per_sequence(), Bytes(28 * 589_824));
+    assert_eq!(spec("llama-3.1-8b").state_bytes_per_sequence(), Bytes::ZERO);
+}
+
+/// Whisper keeps keys of 1,500 encoder positions, and of its own tokens.
+#[test]
+fn cross_attention_is_cached_once_per_source_token() {
+    let m = spec("openai/whisper-large-v3");
+    let per_token = 2 * 1280 * 2 * 32_u64;
+    assert_eq!(m.kv_bytes_per_token(KvFormat::Bf16), Bytes(per_token));
+    assert_eq!(m.kv_bytes(100, KvFormat::Bf16), Bytes(per_token * (1500 + 100)));
+}
+
+/// Two published sizes: 7B in 16 bit is about 14 GB, 70B about 140 GB.
+#[test]
+fn well_known_sizes() {
+    assert!((spec("llama-2-7b").weights_bytes(WeightFormat::Fp16).gb() - 13.48).abs() < 0.01);
+    assert!((spec("llama-3.1-70b").weights_bytes_checkpoint().gb() - 141.1).abs() < 0.1);
+    let sum = |m: &ModelSpec| m.layers.iter().map(|r| u64::from(r.count)).sum::<u64>();
+    for name in ["llama-3.1-405b", "GLM-5.3", "gpt-oss-120b", "qwen3-235b"] {
+        assert_eq!(sum(&spec(name)), spec(name).layer_count());
+    }
+    assert_eq!(spec("GLM-5.3").weights_bytes_checkpoint(), Bytes(2 * 743_377_000_704));
+    assert!((spec("zai-org/GLM-5.3-FP8").weights_bytes_checkpoint().gb() - 745.6).abs() < 0.1);
 }
