@@ -329,6 +329,7 @@ impl<'a> Reader<'a> {
                     Value::Null | Value::Bool(false) => true,
                     Value::Array(list) => list.is_empty(),
                     Value::Object(map) => map.is_empty(),
+                    Value::Number(n) => n.as_f64() == Some(0.0),
                     _ => false,
                 };
                 if off || self.notes.borrow().used.contains(key) || crate::harmless::is(key) {

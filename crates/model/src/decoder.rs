@@ -213,8 +213,8 @@ pub(crate) const TOP_K: &[&str] = &[
 
 impl Dims {
     pub(crate) fn read(r: &Reader<'_>) -> Result<Self, ModelError> {
-        let layers = r.layers()?;
-        Self::read_with(r, layers)
+        r.dim(HIDDEN)?;
+        Self::read_with(r, r.layers()?)
     }
 
     /// The same where the number of layers follows from something else.

@@ -1,5 +1,7 @@
 //! Model names as people write them, taken apart into words that can be compared.
 
+use crate::format::WeightFormat;
+
 /// A name in comparable parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
@@ -60,6 +62,8 @@ const FORMAT: &[&str] = &[
     "pertensor",
     "block",
 ];
+/// Publishers that begin their models' names with their own.
+const PUBLISHERS: &[&str] = &["nvidia", "c4ai"];
 /// The original precision, said in the name: no derivative.
 const PLAIN: &[&str] = &["bf16", "fp16"];
 
@@ -73,19 +77,27 @@ impl Name {
         let mut soft = Vec::new();
         let mut format = String::new();
         let lower = model.to_ascii_lowercase();
-        let mut pieces = lower.split(|c: char| !(c.is_ascii_alphanumeric() || c == '.')).filter(|p| !p.is_empty());
-        let mut first = true;
-        for piece in &mut pieces {
-            let piece = piece.trim_matches('.');
-            // `Meta-Llama-3.1` was renamed to `Llama-3.1`
-            let meta = first && piece == "meta" && lower.contains("llama");
-            first = false;
-            if piece.is_empty() || meta || PLAIN.contains(&piece) {
+        // `…-Q4_K_M`, and `…:q8_0` as Ollama writes it
+        let mut lower = lower.as_str();
+        for name in WeightFormat::names().iter().filter(|n| n.contains('_')) {
+            if let Some(rest) = lower.strip_suffix(name)
+                && let Some(rest) = rest.strip_suffix(['-', ':', '.', '_', ' '])
+            {
+                format.push_str(name);
+                lower = rest;
+                break;
+            }
+        }
+        for (at, piece) in pieces(lower).iter().map(String::as_str).enumerate() {
+            // `Meta-Llama-3.1` was renamed to `Llama-3.1`; publishers put their own name before others
+            let publisher = at == 0 && ((piece == "meta" && lower.contains("llama")) || PUBLISHERS.contains(&piece));
+            if publisher || PLAIN.contains(&piece) {
                 continue;
             }
+            let recipe = !format.is_empty() && piece.starts_with('v') && piece.len() == 2;
             if FORMAT.contains(&piece) {
                 format.push_str(piece);
-            } else if SOFT.contains(&piece) || is_date(piece) || is_revision(piece) {
+            } else if recipe || SOFT.contains(&piece) || is_date(piece) || is_revision(piece) {
                 soft.push(piece.to_owned());
             } else {
                 words.push(piece.to_owned());
@@ -134,6 +146,34 @@ impl Name {
         }
         Some(cost)
     }
+}
+
+/// Splits at everything but letters, digits, and dots between digits; an underscore between single
+/// digits is such a dot.
+fn pieces(text: &str) -> Vec<String> {
+    let chars: Vec<char> = text.chars().collect();
+    let digit = |i: Option<usize>| i.and_then(|i| chars.get(i)).is_some_and(char::is_ascii_digit);
+    // `3_3` is a version, `3.1_405b` is not
+    let alone = |i: usize| {
+        let at =
+            |i: Option<usize>| i.and_then(|i| chars.get(i)).is_some_and(|c| c.is_ascii_alphanumeric() || *c == '.');
+        !at(i.checked_sub(2)) && !at(Some(i + 2))
+    };
+    let mut out = Vec::new();
+    let mut piece = String::new();
+    for (i, c) in chars.iter().enumerate() {
+        if c.is_ascii_alphanumeric() {
+            piece.push(*c);
+        } else if digit(i.checked_sub(1)) && digit(Some(i + 1)) && (*c == '.' || (*c == '_' && alone(i))) {
+            piece.push('.');
+        } else if !piece.is_empty() {
+            out.push(std::mem::take(&mut piece));
+        }
+    }
+    if !piece.is_empty() {
+        out.push(piece);
+    }
+    out
 }
 
 /// `2407`, `0528`, `2512`: a release date.

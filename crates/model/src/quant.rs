@@ -16,7 +16,13 @@ pub(crate) struct Stored {
 
 /// The format that the end of a repository's name promises, as vendors name their derivatives.
 pub(crate) fn from_name(name: &str) -> Option<WeightFormat> {
-    let folded = name.to_ascii_lowercase().replace('_', "-");
+    let lower = name.to_ascii_lowercase();
+    // `…-Q4_K_M`, and `…:q8_0` as Ollama writes it
+    let gguf = WeightFormat::names().iter().filter(|n| n.contains('_')).find(|n| lower.ends_with(**n));
+    if let Some(format) = gguf.and_then(|n| n.parse().ok()) {
+        return Some(format);
+    }
+    let folded = lower.replace(['_', '.'], "-");
     let has = |s: &str| folded.ends_with(s) || folded.contains(&format!("{s}-"));
     Some(if has("-nvfp4") || has("-fp4") {
         WeightFormat::Nvfp4

@@ -4,7 +4,7 @@ use model::{Catalog, KvFormat, ModelError, ModelSpec, WeightFormat, read_config}
 use units::{Bytes, Params};
 
 fn spec(name: &str) -> ModelSpec {
-    Catalog::embedded().find(name).unwrap().spec().unwrap()
+    Catalog::embedded().find(name).expect("in the catalog").spec().expect("readable")
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn bare_sizes_are_exact() {
 }
 
 fn refusal(json: &str) -> String {
-    let e = read_config("test/model", json.as_bytes()).unwrap_err();
+    let e = read_config("test/model", json.as_bytes()).expect_err("refused");
     assert!(!e.hint().is_empty());
     e.to_string()
 }
@@ -198,4 +198,64 @@ fn a_missing_tower_is_said() {
     assert!(spec.problems.iter().any(|p| p.key == "vision_config"));
     assert!(spec.params_total() < entry.spec().unwrap().params_total());
     assert!(spec.towers.is_empty());
+}
+
+/// gguf-parser-go#14: layers of Gemma 3n that reuse a cache hold none; 20 of 35 do.
+#[test]
+fn regression_shared_cache_layers() {
+    let m = spec("google/gemma-3n-E4B-text");
+    assert_eq!(m.kv_bytes_per_token(KvFormat::Bf16), Bytes(20 * 2 * 2 * 256 * 2));
+    assert_eq!(m.layer_count(), 35);
+}
+
+/// unsloth#4757, LMCache#694, vllm-fit#2, LMCache#2834.
+#[test]
+fn regression_cache_per_token() {
+    let kv = |name: &str| spec(name).kv_bytes_per_token(KvFormat::Bf16).0;
+    assert!((spec("nvidia/DeepSeek-V3.1-NVFP4").kv_bytes(163_840, KvFormat::Bf16).gib() - 10.72).abs() < 0.01);
+    assert_eq!(kv("deepseek-v3"), 70_272);
+    assert_eq!(kv("llama-3.1-8b"), 2 * 32 * 8 * 128 * 2);
+    assert_eq!(kv("tencent/Hunyuan-7B-Instruct"), 2 * 32 * 8 * 128 * 2);
+    assert_eq!(kv("Qwen/Qwen2.5-7B-Instruct"), 57_344);
+}
+
+/// Sliding window set but switched off (Qwen2.5) means full attention.
+#[test]
+fn regression_a_window_that_is_off_caps_nothing() {
+    let m = spec("Qwen/Qwen2.5-7B-Instruct");
+    assert_eq!(m.kv_bytes(200_000, KvFormat::Bf16), Bytes(57_344 * 200_000));
+    // Mistral-7B-v0.1 has one that is on
+    let mistral = spec("mistralai/Mistral-7B-v0.1");
+    assert_eq!(mistral.kv_bytes(200_000, KvFormat::Bf16), mistral.kv_bytes(4096, KvFormat::Bf16));
+}
+
+/// State per layer as cache objects of the reference implementation hold it.
+#[test]
+fn states_of_hybrids() {
+    let m = spec("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16");
+    assert_eq!(m.state_bytes_per_sequence(), Bytes(23 * 2_146_304));
+    assert_eq!(spec("ai21labs/Jamba-v0.1").state_bytes_per_sequence(), Bytes(28 * 589_824));
+    assert_eq!(spec("llama-3.1-8b").state_bytes_per_sequence(), Bytes::ZERO);
+}
+
+/// Whisper keeps keys of 1,500 encoder positions, and of its own tokens.
+#[test]
+fn cross_attention_is_cached_once_per_source_token() {
+    let m = spec("openai/whisper-large-v3");
+    let per_token = 2 * 1280 * 2 * 32_u64;
+    assert_eq!(m.kv_bytes_per_token(KvFormat::Bf16), Bytes(per_token));
+    assert_eq!(m.kv_bytes(100, KvFormat::Bf16), Bytes(per_token * (1500 + 100)));
+}
+
+/// Two published sizes: 7B in 16 bit is about 14 GB, 70B about 140 GB.
+#[test]
+fn well_known_sizes() {
+    assert!((spec("llama-2-7b").weights_bytes(WeightFormat::Fp16).gb() - 13.48).abs() < 0.01);
+    assert!((spec("llama-3.1-70b").weights_bytes_checkpoint().gb() - 141.1).abs() < 0.1);
+    let sum = |m: &ModelSpec| m.layers.iter().map(|r| u64::from(r.count)).sum::<u64>();
+    for name in ["llama-3.1-405b", "GLM-5.3", "gpt-oss-120b", "qwen3-235b"] {
+        assert_eq!(sum(&spec(name)), spec(name).layer_count());
+    }
+    assert_eq!(spec("GLM-5.3").weights_bytes_checkpoint(), Bytes(2 * 743_377_000_704));
+    assert!((spec("zai-org/GLM-5.3-FP8").weights_bytes_checkpoint().gb() - 745.6).abs() < 0.1);
 }

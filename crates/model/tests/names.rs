@@ -51,6 +51,20 @@ fn without_organisation_and_with_other_separators() {
     found("mistral-7b", "mistralai/Mistral-7B-v0.1");
     found("kimi-k2", "moonshotai/Kimi-K2-Instruct");
     found("gemma-3-27b", "google/gemma-3-27b-it");
+    found("llama3.1:70b", "meta-llama/Meta-Llama-3.1-70B");
+    found("command-r-plus", "CohereLabs/c4ai-command-r-plus");
+    found("Nemotron-3-Nano-30B-A3B", "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16");
+    found("Llama-3.3-Nemotron-Super-49B-v1", "nvidia/Llama-3_3-Nemotron-Super-49B-v1");
+    found("llama-2-7b", "meta-llama/Llama-2-7b-hf");
+    found("llama-3-8b", "meta-llama/Meta-Llama-3-8B");
+    found("qwen2.5-72b", "Qwen/Qwen2.5-72B-Instruct");
+    found("phi-4", "microsoft/phi-4");
+    found("DeepSeek-V3-0324", "deepseek-ai/DeepSeek-V3");
+    found("deepseek-ai/DeepSeek-R1-0528", "deepseek-ai/DeepSeek-R1");
+    found("meta-llama/Llama-3.1-70B-Instruct", "meta-llama/Meta-Llama-3.1-70B");
+    found("Qwen/Qwen3-235B-A22B-Instruct-2507", "Qwen/Qwen3-235B-A22B");
+    found("mistralai/Mixtral-8x7B-Instruct-v0.1", "mistralai/Mixtral-8x7B-v0.1");
+    found("unsloth/Llama-3.1-8B", "meta-llama/Meta-Llama-3.1-8B");
     found("https://huggingface.co/openai/gpt-oss-20b", "openai/gpt-oss-20b");
 }
 
@@ -74,6 +88,18 @@ fn derivatives_are_the_base_model_in_their_format_and_say_so() {
     check("RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic", "meta-llama/Llama-3.3-70B-Instruct", WeightFormat::Fp8Channel);
     check("nvidia/DeepSeek-R1-NVFP4", "deepseek-ai/DeepSeek-R1", WeightFormat::Nvfp4);
     check("nvidia/Llama-3.1-405B-Instruct-FP8", "meta-llama/Meta-Llama-3.1-405B", WeightFormat::Fp8Tensor);
+    check("nvidia/DeepSeek-R1-FP4-v2", "deepseek-ai/DeepSeek-R1", WeightFormat::Nvfp4);
+    check(
+        "neuralmagic/Meta-Llama-3.1-70B-Instruct-quantized.w4a16",
+        "meta-llama/Meta-Llama-3.1-70B",
+        WeightFormat::Int4 { group: 128 },
+    );
+    check(
+        "hugging-quants/Meta-Llama-3.1-405B-Instruct-AWQ-INT4",
+        "meta-llama/Meta-Llama-3.1-405B",
+        WeightFormat::Awq { group: 128 },
+    );
+    check("llama3.1:70b-instruct-q4_K_M", "meta-llama/Meta-Llama-3.1-70B", "q4_k_m".parse().unwrap());
     check("Qwen/Qwen3-14B-FP8", "Qwen/Qwen3-14B", WeightFormat::Fp8Block);
     check("qwen2.5-32b-instruct-awq", "Qwen/Qwen2.5-32B-Instruct", WeightFormat::Awq { group: 128 });
 }
@@ -92,6 +118,11 @@ fn another_size_is_never_the_answer() {
     assert!(!refused("llama-3.1").is_empty());
     assert!(!refused("qwen3-8").is_empty());
     refused("qwen3");
+    refused("mixtral");
+    refused("deepseek");
+    refused("llama-3.3-7b");
+    refused("mixtral-7b");
+    refused("qwen3-235b-a2b");
     refused("llama-3.1-700b");
     refused("Qwen/DeepSeek-V3");
     refused("");

@@ -3,10 +3,11 @@
 //! transformers.
 
 use super::{How::Code, How::Style as S, Types};
+use crate::blocks::matrix;
 use crate::config::Reader;
 use crate::decoder::{Dims, Flag, LLAMA, Norm, Style, Windows, decoder, decoder_parts, skeleton};
 use crate::error::ModelError;
-use crate::spec::{Attention, ModelSpec, Window};
+use crate::spec::{Attention, ModelSpec, Role, Shard, Tower, Window};
 
 /// LayerNorm and biases everywhere, plain network of four times the width, tied.
 const GPT: Style = Style {
@@ -59,6 +60,8 @@ const STABLELM: Style = Style {
     ..LLAMA
 };
 const NEMOTRON: Style = Style { family: "nemotron", norm: Norm::ScaleAndBias, gated: false, ..LLAMA };
+/// Persimmon, Fuyu's decoder: LayerNorm also on queries and keys.
+const PERSIMMON: Style = Style { family: "fuyu", tied: false, ..GPT };
 const JAIS2: Style = Style { family: "jais", ..NEMOTRON };
 
 pub(crate) const TYPES: Types = &[
@@ -70,10 +73,11 @@ pub(crate) const TYPES: Types = &[
     ("opt", Code(opt)),
     ("bloom", S(&BLOOM)),
     ("mpt", Code(mpt)),
-    ("starcoder2", S(&STARCODER2)),
+    ("starcoder2", Code(starcoder2)),
     ("stablelm", Code(stablelm)),
     ("nemotron", S(&NEMOTRON)),
     ("jais2", S(&JAIS2)),
+    ("fuyu", Code(fuyu)),
 ];
 
 fn gpt2(r: &Reader<'_>) -> Result<ModelSpec, ModelError> {
@@ -156,10 +160,36 @@ fn mpt(r: &Reader<'_>) -> Result<ModelSpec, ModelError> {
     Ok(spec)
 }
 
+fn starcoder2(r: &Reader<'_>) -> Result<ModelSpec, ModelError> {
+    if r.text(&["mlp_type"])?.is_some_and(|t| t != "default") {
+        return Err(r.unknown("`mlp_type` other than `default`"));
+    }
+    decoder(&r.of("starcoder"), &STARCODER2)
+}
+
 fn stablelm(r: &Reader<'_>) -> Result<ModelSpec, ModelError> {
     if r.flag("qk_layernorm", false)? {
         return Err(r.unknown("`qk_layernorm` of StableLM"));
     }
     let parallel = r.flag("use_parallel_residual", false)?;
     decoder(&r.of("stablelm"), &Style { norms_per_layer: if parallel { 1 } else { 2 }, ..STABLELM })
+}
+
+/// Fuyu: image patches go into a Persimmon decoder through one matrix.
+fn fuyu(r: &Reader<'_>) -> Result<ModelSpec, ModelError> {
+    let inner = r.nested("text_config", true)?.ok_or_else(|| r.missing(&["text_config"]))?.of("fuyu");
+    let d = Dims::read(&inner)?;
+    let mut spec = skeleton(&inner, "fuyu", d.hidden, d.vocab, false)?;
+    let norms = inner.flag("qk_layernorm", true)?;
+    decoder_parts(&inner, &PERSIMMON, d, &mut spec)?;
+    for run in &mut spec.layers {
+        run.small = run.small.saturating_add(if norms { 4 * d.head_dim } else { 0 });
+    }
+    let patch = r.dim(&["patch_size"])?;
+    let pixels = r.count(&["num_channels"], 3, 1024)?.saturating_mul(patch).saturating_mul(patch);
+    let embed = matrix("vision_embed_tokens", Role::Tower, d.hidden, pixels, Shard::Replicated).with_bias(true);
+    spec.towers.push(Tower { name: "vision", matrices: vec![embed], small: 0 });
+    r.ignore(&["image_size"]);
+    inner.finish()?;
+    Ok(spec)
 }

@@ -1,16 +1,23 @@
-//! Encoder-decoders: T5, mT5, Flan-T5 and Whisper. The encoder is a tower; the decoder's layers hold a second,
-//! cross-attention block that caches keys of the source. Follows `modeling_t5.py` and `modeling_whisper.py` of
+//! Encoder-decoders: T5, mT5, Flan-T5, T5Gemma and Whisper. The encoder is a tower; the decoder's layers hold a second,
+//! cross-attention block that caches keys of the source. Follows `modeling_t5.py`, `modeling_t5gemma.py` and
+//! `modeling_whisper.py` of
 //! transformers.
 
+use super::hybrid::attend;
 use super::{How::Code, Types};
 use crate::blocks::{Gqa, Layer, matrix, mlp, push};
 use crate::config::{MAX_LAYERS, Reader};
-use crate::decoder::skeleton;
+use crate::decoder::{Dims, Windows, skeleton};
 use crate::error::ModelError;
 use crate::spec::{Attention, LayerRun, Matrix, ModelSpec, Role, Shard, Tower, Window};
 
-pub(crate) const TYPES: Types =
-    &[("t5", Code(t5)), ("mt5", Code(t5)), ("umt5", Code(umt5)), ("whisper", Code(whisper))];
+pub(crate) const TYPES: Types = &[
+    ("t5", Code(t5)),
+    ("mt5", Code(t5)),
+    ("umt5", Code(umt5)),
+    ("t5gemma", Code(t5gemma)),
+    ("whisper", Code(whisper)),
+];
 
 fn umt5(r: &Reader<'_>) -> Result<ModelSpec, ModelError> {
     Err(r.unknown("uMT5, which has position biases in every layer"))
@@ -146,5 +153,41 @@ fn whisper(r: &Reader<'_>) -> Result<ModelSpec, ModelError> {
         push(&mut spec.layers, layer);
     }
     spec.small = 2 * h;
+    Ok(spec)
+}
+
+/// T5Gemma: two Gemma 2 stacks, the second with cross-attention and a tied head.
+fn t5gemma(r: &Reader<'_>) -> Result<ModelSpec, ModelError> {
+    let encoder = r.nested("encoder", false)?.ok_or_else(|| r.missing(&["encoder"]))?.of("gemma");
+    let decoder = r.nested("decoder", true)?.ok_or_else(|| r.missing(&["decoder"]))?.of("gemma");
+    let stack = |s: &Reader<'_>| {
+        let d = Dims::read(s)?;
+        let windows = Windows::Every(2).read(s, d.layers)?;
+        let width = s.dim(&["intermediate_size"])?;
+        if s.flag("attention_bias", false)? {
+            return Err(s.unknown("`attention_bias` of T5Gemma"));
+        }
+        Ok((d, windows, width))
+    };
+    let (e, _, width) = stack(&encoder)?;
+    let mut layer = Layer::new(4 * e.hidden);
+    attend(e, false).add(&mut layer);
+    mlp(&mut layer, Role::Mlp, e.hidden, width, 1, true, false);
+    let words = matrix("embed_tokens", Role::Tower, e.vocab, e.hidden, Shard::Replicated);
+    let first = tower(layer.run(u32::try_from(e.layers).unwrap_or(u32::MAX)), vec![words], e.hidden);
+    encoder.ignore(&["tie_word_embeddings"]);
+    encoder.finish()?;
+    let (d, windows, width) = stack(&decoder)?;
+    let mut spec = skeleton(&decoder, "gemma", d.hidden, d.vocab, true)?;
+    spec.towers.push(first);
+    for window in windows {
+        let mut layer = Layer::new(6 * d.hidden);
+        Gqa { window, ..attend(d, false) }.add(&mut layer);
+        cross(&mut layer, attend(d, false), 0);
+        mlp(&mut layer, Role::Mlp, d.hidden, width, 1, true, false);
+        push(&mut spec.layers, layer);
+    }
+    spec.small = d.hidden;
+    decoder.finish()?;
     Ok(spec)
 }

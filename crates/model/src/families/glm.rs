@@ -27,8 +27,13 @@ pub(crate) const GLM4_MOE: Style = Style {
     ..GLM
 };
 
-pub(crate) const TYPES: Types =
-    &[("glm", S(&GLM)), ("glm4", S(&GLM4)), ("chatglm", Code(chatglm)), ("glm4_moe", Code(glm4_moe))];
+pub(crate) const TYPES: Types = &[
+    ("glm", S(&GLM)),
+    ("glm4", S(&GLM4)),
+    ("chatglm", Code(chatglm)),
+    ("glm4_moe", Code(glm4_moe)),
+    ("glm4v", Code(glm4v)),
+];
 
 fn chatglm(r: &Reader<'_>) -> Result<ModelSpec, ModelError> {
     if r.flag("add_bias_linear", false)? {

@@ -13,6 +13,7 @@ mod encoders;
 mod exaone;
 mod falcon;
 mod gemma;
+mod gemma3n;
 mod gemma4;
 mod glm;
 mod gpt_oss;
@@ -28,10 +29,13 @@ mod mistral;
 mod mllama;
 mod moe;
 mod nemotron_h;
+mod nemotron_nas;
 mod olmo;
 mod phi;
 mod qwen;
 mod qwen_next;
+mod recurrent;
+mod vision_language;
 
 /// How a `model_type` is read.
 #[derive(Clone, Copy)]
@@ -73,6 +77,9 @@ const FAMILIES: &[Types] = &[
     hunyuan::TYPES,
     minimax::TYPES,
     moe::TYPES,
+    gemma3n::TYPES,
+    vision_language::TYPES,
+    recurrent::TYPES,
     gemma4::TYPES,
     kimi_linear::TYPES,
     mimo::TYPES,
@@ -81,6 +88,7 @@ const FAMILIES: &[Types] = &[
     encoder_decoder::TYPES,
     hybrid::TYPES,
     nemotron_h::TYPES,
+    nemotron_nas::TYPES,
     olmo::TYPES,
 ];
 

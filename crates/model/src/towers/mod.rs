@@ -7,9 +7,11 @@ use crate::spec::{Matrix, Role, Shard, Tower};
 
 mod large;
 mod pairs;
+mod single;
 
 pub(crate) use large::{gemma4, glm4v, mllama};
 pub(crate) use pairs::{clip_pair, siglip_pair, vit};
+pub(crate) use single::{ernie, got_ocr, kosmos, muse};
 
 /// A tower under construction.
 struct Build {
