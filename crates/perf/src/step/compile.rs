@@ -174,6 +174,7 @@ pub(crate) fn compile(
     let mut attention: Vec<AttentionGroup> = Vec::new();
     let mut equivalents = 0.0;
     let mut elementwise = 0.0;
+    let mut kinds: Vec<(&LayerRun, f64)> = Vec::new();
     let (mut reduces, mut exchanges) = (0.0, 0.0);
     let mut exchange_width = 0.0;
     for run in &spec.layers {
@@ -184,11 +185,11 @@ pub(crate) fn compile(
                 attention.push(group);
             }
         }
-        for m in &run.matrices {
-            walk.matrix(m, layers, run.feed_forward);
-        }
-        if spec.hidden > 0 {
-            elementwise += layers * elementwise_bytes(run, spec, layout, formats.weights);
+        // layers that differ by their window alone share their products
+        let same = |k: &&mut (&LayerRun, f64)| k.0.feed_forward == run.feed_forward && k.0.matrices == run.matrices;
+        match kinds.iter_mut().find(same) {
+            Some(kind) => kind.1 += layers,
+            None => kinds.push((run, layers)),
         }
         let quantised = formats.weights.quantises(Role::Attention, spec.unquantised_in(formats.weights));
         let mut count = 1.0;
@@ -223,6 +224,14 @@ pub(crate) fn compile(
             FeedForward::None => {}
         }
         equivalents += layers * count;
+    }
+    for &(run, layers) in &kinds {
+        for m in &run.matrices {
+            walk.matrix(m, layers, run.feed_forward);
+        }
+        if spec.hidden > 0 {
+            elementwise += layers * elementwise_bytes(run, spec, layout, formats.weights);
+        }
     }
     walk.merge_products();
 
