@@ -9,6 +9,9 @@ use crate::spec::{Attention, FeedForward, LayerRun, Matrix, ModelSpec, Problem, 
 /// The family of a model of which only the size is known.
 const BARE: &str = "bare";
 
+/// Tables beside the embedding of which a token reads one row.
+const LOOKUPS: &[&str] = &["positions", "token_types", "segments", "embed_tokens_per_layer"];
+
 impl Attention {
     /// Cached elements per token and layer below every window, the indexer's key not included.
     pub fn kv_elements_per_token(&self) -> u64 {
@@ -103,14 +106,15 @@ impl ModelSpec {
         self.runs().map(|(n, run)| run.active_per_layer() * n).sum::<Params>() + self.outside()
     }
 
-    /// Parameters that a token reads: [`Self::params_active`] without the input embedding, of which it reads one row.
-    /// A tied embedding stays in, since the head reads all of it.
+    /// Parameters that a token reads: [`Self::params_active`] without the tables of which it reads one row (input
+    /// embedding, positions, per-layer embeddings). A tied embedding stays in, since the head reads all of it.
     pub fn params_active_without_embedding(&self) -> Params {
-        if self.tied || self.head.is_none() {
-            return self.params_active();
-        }
-        let embedding: Params = self.embedding.iter().filter(|m| m.role == Role::Embedding).map(Matrix::params).sum();
-        self.params_active().saturating_sub(embedding)
+        let read_whole = self.tied || self.head.is_none();
+        let tables = self.embedding.iter().filter(|m| match m.role {
+            Role::Embedding => !read_whole,
+            _ => LOOKUPS.contains(&m.name),
+        });
+        self.params_active().saturating_sub(tables.map(Matrix::params).sum())
     }
 
     /// Parameters of the MTP block, its own copies of embedding and head not included.

@@ -37,6 +37,11 @@ fn kimi_k2_5_keeps_all_but_experts_in_16_bit() {
 fn gpt_oss_without_embedding_is_what_the_card_says() {
     assert_eq!(spec("gpt-oss-120b").params_active_without_embedding(), Params(5_711_982_912 - 201_088 * 2880));
     assert_eq!(spec("deepseek-v3").params_active_without_embedding(), Params(37_552_282_624 - 129_280 * 7168));
+    // OPT: of the position table only a row; Gemma 3n: of its per-layer embeddings only a row
+    let opt = spec("facebook/opt-13b");
+    assert_eq!(opt.params_active_without_embedding(), Params(12_853_473_280 - 2050 * 5120));
+    let gemma = spec("google/gemma-3n-E4B-text");
+    assert_eq!(gemma.params_active_without_embedding(), Params(6_835_235_568 - 262_144 * 35 * 256));
     // a tied head reads the embedding
     let tied = spec("Qwen/Qwen3-0.6B");
     assert_eq!(tied.params_active_without_embedding(), tied.params_active());

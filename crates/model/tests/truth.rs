@@ -124,3 +124,39 @@ fn files_named_after_repositories_are_that_checkpoint() {
     let other = model::read_config("my-model", entry.config().as_bytes()).unwrap();
     assert_eq!(other.params_stored().0, 684_489_845_504);
 }
+
+/// What `checkpoints.csv` says of a checkpoint follows from its anatomy by the reason given, so the rows only decide
+/// which checkpoints hold such elements, not how many.
+#[test]
+fn checkpoint_rows_follow_from_the_anatomy() {
+    let mut checked = 0;
+    for row in include_str!("../data/checkpoints.csv").lines().skip(1) {
+        let cells: Vec<_> = row.splitn(4, ',').collect();
+        let [name, reason, elements, _] = cells[..] else { panic!("{row}") };
+        let spec = Catalog::embedded().find(name).unwrap().spec().unwrap();
+        let layers = spec.layer_count() as i64;
+        let table = (spec.vocab * spec.hidden) as i64;
+        let expect = match reason {
+            "fp8 block scales" => {
+                let scales = |run: &model::LayerRun| {
+                    let bytes = |m: &model::Matrix| spec.weights.matrix_bytes(m, &spec.unquantised, 2).0;
+                    let quantised = run.matrices.iter().filter(|m| spec.weights.quantises(m.role, &spec.unquantised));
+                    quantised.map(|m| bytes(m) - m.elements() - 2 * m.bias_elements()).sum::<u64>() / 4
+                };
+                let mtp = spec.mtp.as_ref().and_then(|m| m.layer.as_ref());
+                spec.layers.iter().chain(mtp).map(|run| scales(run) * u64::from(run.count)).sum::<u64>() as i64
+            }
+            "stored copy of the tied head" => table,
+            "rotary inv_freq buffers" => layers * (spec.hidden / u64::from(spec.heads()) / 2) as i64,
+            "MTP block without its own embedding and head" => -2 * table,
+            "causal mask buffers" if spec.name.contains("gpt2") => {
+                layers * (spec.max_context * spec.max_context) as i64
+            }
+            _ => continue,
+        };
+        assert_eq!(elements.parse::<i64>().unwrap(), expect, "{row}");
+        checked += 1;
+    }
+    println!("{checked} rows checked");
+    assert!(checked >= 20);
+}
