@@ -131,7 +131,7 @@ impl RankWeights {
         let per_layer: Vec<WeightParts> =
             spec.layers.iter().map(|run| layer_parts(run, layout, spec, format)).collect();
         let total: u32 = spec.layers.iter().map(|run| run.count).fold(0, u32::saturating_add);
-        let counts = stage_layers(total, layout.pp.min(total.max(layout.pp)).min(4096));
+        let counts = stage_layers(total, layout.pp.clamp(1, 4096));
         let last = counts.len().saturating_sub(1);
         let mut stages = Vec::with_capacity(counts.len());
         let (mut run, mut used) = (0, 0);

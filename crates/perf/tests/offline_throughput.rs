@@ -94,6 +94,15 @@ fn tensorrt_llm_at_full_load() {
         );
     }
     let all = groups.get_mut("~ all").unwrap();
+    let mut errors: Vec<f64> = all.iter().map(|r| (r - 1.0).abs()).collect();
+    let error = median(&mut errors);
+    println!(
+        "{} rows, median error {:.1} %, p90 {:.0} %",
+        errors.len(),
+        100.0 * error,
+        100.0 * errors[errors.len() * 9 / 10]
+    );
+    assert!(error < 0.25, "{error}");
     assert!(all.len() > 200, "{}", all.len());
     let mid = median(all);
     assert!((0.6..1.7).contains(&mid), "{mid}");
