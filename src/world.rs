@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use clap::ArgMatches;
-use hardware::{Finding, Gpu, Hardware, NodeShape, OnSpec, Sources};
+use hardware::{Finding, Gpu, Hardware, NodeShape, OnSpec};
 use jiff::civil::Date;
 use market::Market;
 use model::{Catalog, CatalogEntry, ModelSpec};
@@ -13,6 +13,7 @@ use planner::PlanRequest;
 use units::UsdPerHour;
 
 use crate::error::CliError;
+use crate::out::counted;
 
 /// The catalogs and the day.
 pub struct World {
@@ -83,60 +84,25 @@ impl World {
 
     /// Checks the named catalog files, or everything embedded and the user's own.
     pub fn check(matches: &ArgMatches, files: &[PathBuf]) -> Result<CheckReport, CliError> {
-        let mut findings = Vec::new();
-        if files.is_empty() {
-            let (mut hardware, found) = Hardware::parse(hardware::GPUS_CSV, hardware::NODES_CSV, hardware::SOURCES_CSV);
-            findings.extend(found);
-            let (market, found) =
-                Market::parse(market::PROVIDERS_CSV, market::OFFERS_CSV, market::SOURCES_CSV, &hardware);
-            findings.extend(found);
-            let (config, named) = catalog_folders(matches);
-            let own = store::Catalog::load(config.as_deref(), named.as_deref()).map_err(store_error)?;
-            findings.extend(own.findings);
-            let mut checked = format!(
-                "{} GPUs, {} node types, {} providers, {} offers",
-                hardware.gpus().len(),
-                hardware.nodes().len(),
-                market.providers().len(),
-                market.offers().len()
-            );
-            if !own.files.is_empty() {
-                hardware = own.hardware;
-                checked.push_str(&format!(
-                    " and {} files of yours ({} GPUs in all)",
-                    own.files.len(),
-                    hardware.gpus().len()
-                ));
-            }
-            return Ok(CheckReport { findings, checked });
+        let (config, named) = catalog_folders(matches);
+        let own = store::Catalog::load(config.as_deref(), named.as_deref()).map_err(store_error)?;
+        if !files.is_empty() {
+            let findings = store::check_files(files, &own).map_err(store_error)?;
+            return Ok(CheckReport { findings, checked: counted(files.len() as u64, "file") });
         }
-        // named files are read in the order of their references: GPUs before the nodes and offers that name them
-        let mut hardware = Hardware::embedded();
-        let mut market = Market::embedded(&hardware);
-        let mut ordered: Vec<(usize, &PathBuf)> = Vec::new();
-        for path in files {
-            const KINDS: [&str; 5] = ["sources", "gpus", "nodes", "providers", "offers"];
-            let name = path.file_name().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();
-            let Some(kind) = KINDS.iter().position(|k| name.contains(k)) else {
-                return Err(CliError::new(format!("cannot tell what `{}` holds", path.display()))
-                    .hint("its name must contain gpus, nodes, providers or offers, like `my-gpus.csv`"));
-            };
-            ordered.push((kind, path));
+        let mut findings = store::check_embedded();
+        findings.extend(own.findings);
+        let mut checked = format!(
+            "{} GPUs, {} node types, {} providers, {} offers",
+            own.hardware.gpus().len(),
+            own.hardware.nodes().len(),
+            own.market.providers().len(),
+            own.market.offers().len()
+        );
+        if !own.files.is_empty() {
+            checked.push_str(&format!(", {} of yours among them", counted(own.files.len() as u64, "file")));
         }
-        ordered.sort_by_key(|(kind, _)| *kind);
-        let mut sources = Sources::default();
-        for (kind, path) in &ordered {
-            let text = store::read_text(path, store::MAX_CATALOG_FILE).map_err(store_error)?;
-            let name = path.display().to_string();
-            match kind {
-                0 => sources = Sources::parse(&name, &text, &mut findings),
-                1 => findings.extend(hardware.add_gpus(&name, &text, &sources)),
-                2 => findings.extend(hardware.add_nodes(&name, &text, &sources)),
-                3 => findings.extend(market.add_providers(&name, &text, &sources)),
-                _ => findings.extend(market.add_offers(&name, &text, &sources, &hardware)),
-            }
-        }
-        Ok(CheckReport { findings, checked: format!("{} files", files.len()) })
+        Ok(CheckReport { findings, checked })
     }
 
     /// A GPU by id, with suggestions on a miss.
@@ -148,23 +114,8 @@ impl World {
     pub fn on(&self, text: &str) -> Result<(NodeShape, u32), CliError> {
         let fail = |e: hardware::OnError| CliError::new(&e).hint(e.hint());
         let spec: OnSpec = text.trim().parse().map_err(fail)?;
-        match spec.resolve(&self.hardware) {
-            Ok(found) => Ok(found),
-            Err(e) => match self.market.find_offers(spec.target()).first() {
-                // an offer whose instance is no node type of the catalog: its GPU and count, topology assumed
-                Some(&at) => {
-                    let offer = &self.market.offers()[at];
-                    let Some(count) = offer.whole_gpus() else {
-                        return Err(
-                            CliError::new(format!("`{text}` is a part of a GPU")).hint("fitting works on whole GPUs")
-                        );
-                    };
-                    let nodes = spec.nodes_of_type().map_err(fail)?;
-                    Ok((NodeShape::generic(self.gpu(&offer.gpu)?, count), nodes))
-                }
-                None => Err(fail(e)),
-            },
-        }
+        let (shape, nodes, _) = self.market.resolve_on(&spec, &self.hardware).map_err(fail)?;
+        Ok((shape, nodes))
     }
 
     /// The model of a request: a bare size, a path, or a catalog name.

@@ -34,7 +34,8 @@ fn the_744b_table() {
         ("bf16", "8xb200-sxm", false, 2, None),
     ];
     for (format, on, fits, needed, left) in cases {
-        let (code, fit) = run(&["fit", "--params", "744B", "--weights", format, "--weights-only", "--memory", "nominal", "--on", on]);
+        let (code, fit) =
+            run(&["fit", "--params", "744B", "--weights", format, "--weights-only", "--memory", "nominal", "--on", on]);
         assert_eq!(fit["fits"], fits, "{format} {on}");
         assert_eq!(code, i32::from(!fits));
         assert_eq!(fit["nodes_needed"], needed, "{format} {on}");
@@ -114,8 +115,17 @@ fn plan_keys() {
     assert_eq!(code, 0);
     let plan = &answer["plans"][0];
     for key in [
-        "nodes", "gpus", "replicas", "ttft_ms", "tpot_ms", "output_tokens_per_s", "output_tokens_per_s_per_gpu",
-        "usd_per_hour", "usd_per_month", "usd_per_million_output_tokens", "usd_per_million_total_tokens",
+        "nodes",
+        "gpus",
+        "replicas",
+        "ttft_ms",
+        "tpot_ms",
+        "output_tokens_per_s",
+        "output_tokens_per_s_per_gpu",
+        "usd_per_hour",
+        "usd_per_month",
+        "usd_per_million_output_tokens",
+        "usd_per_million_total_tokens",
         "usd_per_1000_requests",
     ] {
         assert!(plan[key].as_f64().is_some_and(|v| v > 0.0), "{key}: {plan}");
@@ -127,19 +137,27 @@ fn plan_keys() {
         assert!(plan["offer"].get(key).is_some(), "{key}: {}", plan["offer"]);
     }
     assert!(plan["node"].is_string() && plan["engine"] == "vllm" && plan["formats"]["kv"] == "bf16");
-    assert!((plan["usd_per_month"].as_f64().unwrap_or(0.0) / plan["usd_per_hour"].as_f64().unwrap_or(1.0) - 730.0).abs() < 1e-6);
+    assert!(
+        (plan["usd_per_month"].as_f64().unwrap_or(0.0) / plan["usd_per_hour"].as_f64().unwrap_or(1.0) - 730.0).abs()
+            < 1e-6
+    );
     for key in ["picks", "pareto", "rejections", "assumptions"] {
         assert!(answer[key].as_array().is_some_and(|a| !a.is_empty()), "{key}");
     }
     for rejection in answer["rejections"].as_array().expect("a list") {
-        assert!(rejection["reason"].is_string() && rejection["count"].as_u64() > Some(0) && rejection["nearest"].is_object());
+        assert!(
+            rejection["reason"].is_string()
+                && rejection["count"].as_u64() > Some(0)
+                && rejection["nearest"].is_object()
+        );
     }
 }
 
 /// The same request by flags, by query string and by JSON gives the same answer.
 #[test]
 fn three_doors_one_answer() {
-    let (_, flags) = run(&["plan", "llama-3.1-8b", "--concurrency", "16", "--input", "1000", "--output", "200", "--gpu", "l40s"]);
+    let (_, flags) =
+        run(&["plan", "llama-3.1-8b", "--concurrency", "16", "--input", "1000", "--output", "200", "--gpu", "l40s"]);
     let query = flags["query"].as_str().expect("a query").to_owned();
     let (_, by_query) = run(&["plan", "--request", &format!("?{query}")]);
     assert_eq!(flags, by_query);

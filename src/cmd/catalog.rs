@@ -7,7 +7,7 @@ use clap::ArgMatches;
 use hardware::Severity;
 
 use crate::error::CliError;
-use crate::out::print;
+use crate::out::{counted, print};
 use crate::world::World;
 
 /// Runs `catalog check`.
@@ -29,7 +29,7 @@ pub fn run(matches: &ArgMatches) -> Result<ExitCode, CliError> {
             if finding.line > 0 { format!("{}:{}", finding.file, finding.line) } else { finding.file.to_string() };
         text.push_str(&format!("{place}: {}: {}\n", finding.severity.name(), finding.message));
     }
-    text.push_str(&format!("{}: {errors} errors, {warnings} warnings\n", report.checked));
+    text.push_str(&format!("{}: {}, {}\n", report.checked, counted(errors, "error"), counted(warnings, "warning")));
     print(&text);
     Ok(if errors > 0 { ExitCode::from(2) } else { ExitCode::SUCCESS })
 }

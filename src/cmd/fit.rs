@@ -8,14 +8,14 @@ use model::{KvFormat, ModelSpec};
 use perf::{Capacity, Engine};
 use planner::{DEFAULT_SEQUENCES, DEFAULT_TOKENS, Fit, FitRequest, PlanRequest, fit};
 use serde_json::{Value, json};
-use units::{Basis, Bytes, group_thousands};
+use units::{Basis, Bytes, group_thousands, sig3};
 
 use super::plan_json::memory_json;
 use super::{NO, Shared};
 use crate::cli::read_request;
 use crate::error::CliError;
 use crate::out::table::{Cell, Column, Table, wrap};
-use crate::out::{Format, print, print_json, print_table, terms};
+use crate::out::{Format, counted, print, print_json, print_table, terms};
 use crate::world::World;
 
 /// How many times more a naive division must promise before it is worth a line.
@@ -161,8 +161,8 @@ fn below(spec: &ModelSpec, request: &FitRequest) -> Vec<String> {
 
 fn load_line(request: &FitRequest) -> String {
     format!(
-        "load: {} sequences of {} tokens per replica, KV in {}, engine {}",
-        request.sequences,
+        "load: {} of {} tokens per replica, KV in {}, engine {}",
+        counted(request.sequences, "sequence"),
         group_thousands(request.tokens),
         request.kv.name(),
         request.engine.name()
@@ -181,12 +181,12 @@ fn page(spec: &ModelSpec, on: &str, shape: &NodeShape, request: &FitRequest, fit
         }
     };
     paragraph(format!(
-        "{} in {} {verdict} on {on}: {} x {} ({} GPUs), {}",
+        "{} in {} {verdict} on {on}: {} x {} ({}), {}",
         spec.name,
         fit.formats.weights.name(),
         fit.nodes,
         shape.id.replace("generic/", ""),
-        fit.gpus,
+        counted(u64::from(fit.gpus), "GPU"),
         fit.layout
     ));
     match fit.nodes_needed {
@@ -217,26 +217,30 @@ fn page(spec: &ModelSpec, on: &str, shape: &NodeShape, request: &FitRequest, fit
     }
     if fit.fits {
         let left = Bytes(m.free.0.saturating_mul(u64::from(fit.gpus)));
-        row("free", m.free, &format!("{} over {} GPUs", amount(left, nominal), fit.gpus));
+        row("free", m.free, &format!("{} over {}", amount(left, nominal), counted(u64::from(fit.gpus), "GPU")));
     } else {
         row("missing", m.shortfall, "");
     }
     if spec.kv_known() && !request.weights_only && m.kv_tokens_max > 0 {
         out.push_str(&format!(
-            "\nthe cache of a replica holds {} tokens: {} sequences of {}\n",
+            "\nthe cache of a replica holds {} tokens: {} of {}\n",
             group_thousands(m.kv_tokens_max),
-            group_thousands(m.sequences_max),
+            counted(m.sequences_max, "sequence"),
             group_thousands(request.tokens)
         ));
         let total = spec.kv_bytes(request.tokens, request.kv).as_f64();
         let all_free = (m.free.as_f64() + m.kv.as_f64()) * f64::from(fit.layout.gpus());
         let promised = if total > 0.0 { (all_free / total).floor() } else { 0.0 };
-        if promised > m.sequences_max as f64 * CLEARLY_LESS {
+        // bytes that the ranks which share a sequence hold of it, over the bytes of one copy
+        let ranks = f64::from(fit.layout.tp * fit.layout.pp);
+        let copies = if total > 0.0 { m.kv_bytes_per_sequence.as_f64() * ranks / total } else { 1.0 };
+        if copies > CLEARLY_LESS && promised > m.sequences_max as f64 * CLEARLY_LESS {
             for line in wrap(
                 &format!(
-                    "free bytes over bytes per sequence would promise {}: the cache is held more than once per token under {}",
+                    "all free bytes over the bytes of a sequence would promise {}: under {} each token is held {} times",
                     group_thousands(promised as u64),
-                    fit.layout
+                    fit.layout,
+                    sig3(copies)
                 ),
                 shared.style.width,
             ) {

@@ -161,8 +161,11 @@ fn pick_lines(pick: &Pick, answer: &Answer, width: usize) -> String {
         |t: units::Seconds, (low, high): (f64, f64)| format!("{t} ({}-{})", sig3(t.ms() * low), sig3(t.ms() * high));
     let mut first = plan.title();
     if let (Some(price), Some(offer)) = (plan.usd_per_hour(), &plan.offer) {
-        let origin =
-            if offer.kind == "your price" { "your price".to_owned() } else { format!("{} {}", offer.provider, age(offer.age_days)) };
+        let origin = if offer.kind == "your price" {
+            "your price".to_owned()
+        } else {
+            format!("{} {}", offer.provider, age(offer.age_days))
+        };
         first.push_str(&format!(": {price}, {origin}"));
         if offer.stale {
             first.push_str(", stale");
@@ -231,6 +234,13 @@ const COLUMNS: &[Column] = &[
 
 fn table(answer: &Answer, top: usize) -> Table {
     let mut table = Table::new(COLUMNS);
+    // a format that differs between rows tells them apart: it must stay
+    let differ = |of: fn(&Plan) -> &'static str| answer.plans.iter().any(|p| of(p) != of(&answer.plans[0]));
+    for (key, differs) in [("weights", differ(|p| p.formats.weights.name())), ("kv", differ(|p| p.formats.kv.name()))] {
+        for column in table.columns.iter_mut().filter(|c| c.key == key && differs) {
+            column.rank = 0;
+        }
+    }
     for (i, plan) in answer.plans.iter().take(top).enumerate() {
         let offer = plan.offer.as_ref();
         let weights = plan.formats.weights.name();
@@ -295,7 +305,7 @@ fn reasons(answer: &Answer, shared: &Shared) -> String {
     for group in &answer.rejections {
         out.push_str(&format!("  {} x {}\n", units::group_thousands(group.count), group.reason));
         let nearest = format!("nearest: {}: {}", group.nearest.candidate, group.nearest.rejection.sentence());
-        let fix = format!("try {}", group.nearest.rejection.fix());
+        let fix = format!("fix: {}", group.nearest.rejection.fix());
         for line in [nearest, fix] {
             for (i, part) in wrap(&line, shared.style.width.saturating_sub(8)).into_iter().enumerate() {
                 out.push_str(&format!("{}{part}\n", if i == 0 { "      " } else { "        " }));

@@ -57,7 +57,7 @@ pub fn run(matches: &ArgMatches, shared: &Shared) -> Result<ExitCode, CliError> 
     let keep = |o: &Offer| {
         (gpus.is_empty() || gpus.iter().any(|g| **g == *o.gpu))
             && (request.providers.is_empty() || request.providers.iter().any(|p| **p == *o.provider))
-            && (request.regions.is_empty() || request.regions.iter().any(|r| o.region.contains(r.as_str())))
+            && market::in_regions(&o.region, &request.regions)
             && (request.purchase == Purchase::OnDemand || o.spot.is_some())
             && matches_all(&haystack(o), &words)
     };

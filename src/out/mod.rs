@@ -62,6 +62,11 @@ impl Style {
     }
 }
 
+/// `1 GPU`, `8 GPUs`.
+pub fn counted(count: u64, what: &str) -> String {
+    format!("{} {what}{}", units::group_thousands(count), if count == 1 { "" } else { "s" })
+}
+
 /// Writes to stdout; a reader that went away is not an error.
 pub fn print(text: &str) {
     let mut out = std::io::stdout().lock();

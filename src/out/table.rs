@@ -157,7 +157,10 @@ impl Table {
         if kept.is_empty() {
             return out;
         }
-        line(&mut kept.iter().map(|&i| (i, self.columns[i].header.to_owned())));
+        // a table turned on its side has its headings in the first column
+        if kept.iter().any(|&i| !self.columns[i].header.is_empty()) {
+            line(&mut kept.iter().map(|&i| (i, self.columns[i].header.to_owned())));
+        }
         for row in &self.rows {
             line(&mut kept.iter().map(|&i| (i, shown(&row[i]))));
         }

@@ -17,5 +17,5 @@ pub use market::{Market, OFFERS_CSV, PROVIDERS_CSV, PriceOverride, SOURCES_CSV, 
 pub use offer::{Currency, FormFactor, Offer, OfferKind, PriceOrigin, STALE_AFTER_DAYS, SpotBasis, Tier};
 pub use offer_table::SANE_USD_PER_GPU_HOUR;
 pub use provider::Provider;
-pub use quote::{NotRanked, Purchase, Quote, QuoteFilter, RankClass};
+pub use quote::{NotRanked, Purchase, Quote, QuoteFilter, RankClass, in_regions};
 pub use stats::Stat;

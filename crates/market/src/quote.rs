@@ -344,7 +344,7 @@ fn estimated_spot(offer: &Offer) -> bool {
 }
 
 /// Offers without a region of their own hold everywhere.
-fn in_regions(region: &str, wanted: &[String]) -> bool {
+pub fn in_regions(region: &str, wanted: &[String]) -> bool {
     wanted.is_empty()
         || matches!(region, "" | "global" | "*" | "NA")
         || wanted.iter().any(|w| {

@@ -100,7 +100,9 @@ impl Context<'_> {
         if fixed >= have {
             Err(Rejection::WeightsTooLarge { need: fixed, have })
         } else {
-            Err(Rejection::ContextTooLong { need: self.traffic.context, have: plan.kv_tokens_max })
+            // a sequence lives in one attention data-parallel rank
+            let dp = u64::from(weights.layout.dp.max(1));
+            Err(Rejection::ContextTooLong { need: self.traffic.context, have: plan.kv_tokens_max / dp })
         }
     }
 

@@ -36,10 +36,13 @@ pub(crate) fn cuts(spec: &ModelSpec, request: &PlanRequest, size: NodeSize, max_
     let moe = spec.is_moe();
     let layered = spec.layer_count() > 0;
     let reach = size.domain.max(size.gpus);
+    let by_name = [request.tp, request.pp, request.dp, request.ep].iter().any(Option::is_some);
     let mut push = |tp: u32, dp: u32, pp: u32, ep: u32, nodes: u32| {
         let layout = Layout { tp, pp, dp, ep };
         let fixed = |want: Option<u32>, is: u32| want.is_none_or(|w| w == is);
-        if fixed(request.tp, tp) && fixed(request.pp, pp) && fixed(request.dp, dp) && fixed(request.ep, ep) {
+        let wanted = fixed(request.tp, tp) && fixed(request.pp, pp) && fixed(request.dp, dp) && fixed(request.ep, ep);
+        // a layout of ours that does not divide the model is no candidate; one of the user's is, and is refused by name
+        if wanted && (by_name || layout.check(spec).is_ok()) {
             let cut = Cut { layout, nodes };
             if !cuts.contains(&cut) {
                 cuts.push(cut);
@@ -73,7 +76,9 @@ pub(crate) fn cuts(spec: &ModelSpec, request: &PlanRequest, size: NodeSize, max_
     }
     // across nodes
     if layered {
-        for span in SPANS.into_iter().filter(|&s| s <= max_span && s > reach / size.gpus) {
+        // servers of one GPU are not built to form large gangs
+        let most = if size.gpus == 1 { max_span.min(4) } else { max_span };
+        for span in SPANS.into_iter().filter(|&s| s <= most && s > reach / size.gpus) {
             for tp in divisors(size.gpus) {
                 let dp = size.gpus / tp;
                 if dp == 1 || moe {

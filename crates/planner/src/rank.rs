@@ -8,6 +8,9 @@ use crate::request::Objective;
 /// How much faster or more productive a step up must be to be worth a line.
 const CLEAR_GAIN: f64 = 1.25;
 
+/// Latencies within this factor of the shortest count as the shortest.
+const SAME_SPEED: f64 = 1.05;
+
 /// Compares two plans: class of the offer, then the objective, then the original format, fewer GPUs, and ids, so that
 /// the order never depends on the order of evaluation.
 pub(crate) fn compare(a: &Plan, b: &Plan, objective: Objective) -> Ordering {
@@ -29,9 +32,12 @@ pub(crate) fn picks(plans: &[Plan], objective: Objective) -> Vec<Pick> {
     let Some(best) = plans.first() else { return Vec::new() };
     let reason = if objective.needs_price() { PickReason::Cheapest } else { PickReason::Best };
     let mut picks = vec![Pick { reason, plan: 0, remark: weakness(plans, objective) }];
-    let fastest = (0..plans.len())
-        .min_by(|&a, &b| plans[a].latency().0.total_cmp(&plans[b].latency().0).then(a.cmp(&b)))
-        .unwrap_or(0);
+    // what leads must be as bookable as the best is
+    let class = |p: &Plan| p.offer.as_ref().map_or(0, |o| o.rank_class);
+    let bookable: Vec<usize> = (0..plans.len()).filter(|&i| class(&plans[i]) <= class(best)).collect();
+    let shortest = bookable.iter().map(|&i| plans[i].latency().0).fold(f64::INFINITY, f64::min);
+    // the estimate does not tell a twentieth apart: among such the first in order, which is the cheapest
+    let fastest = bookable.iter().copied().find(|&i| plans[i].latency().0 <= shortest * SAME_SPEED).unwrap_or(0);
     let gain = best.latency().0 / plans[fastest].latency().0.max(f64::MIN_POSITIVE);
     let remark = if fastest == 0 {
         "the same plan".to_owned()
@@ -43,7 +49,10 @@ pub(crate) fn picks(plans: &[Plan], objective: Objective) -> Vec<Pick> {
     let price = |p: &Plan| p.usd_per_hour().map_or(f64::INFINITY, |p| p.0);
     let faster = |p: &Plan| best.latency().0 / p.latency().0.max(f64::MIN_POSITIVE);
     let more = |p: &Plan| p.requests_per_s / best.requests_per_s.max(f64::MIN_POSITIVE);
-    let step = (1..plans.len())
+    let step = bookable
+        .iter()
+        .copied()
+        .filter(|&i| i > 0)
         .filter(|&i| price(&plans[i]).is_finite() && price(&plans[i]) > price(best))
         .filter(|&i| plans[i].own_format || !best.own_format)
         .filter(|&i| faster(&plans[i]) >= CLEAR_GAIN || more(&plans[i]) >= CLEAR_GAIN)

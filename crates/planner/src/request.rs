@@ -193,7 +193,7 @@ pub const KEYS: &[Key] = &[
     many(WHERE, "gpu", "GPU", "only these GPUs, like h100-sxm"),
     many(WHERE, "node", "NODE", "only these nodes, like dgx-h100, aws/p5.48xlarge or 8xh100-sxm"),
     many(WHERE, "provider", "ID", "only these providers"),
-    many(WHERE, "region", "NAME", "only regions whose name contains this"),
+    many(WHERE, "region", "NAME", "only regions that begin with this, like us-"),
     key(WHERE, "purchase", "HOW", "on-demand or spot [default: on-demand]"),
     key(WHERE, "tier", "TIER", "standard, or marketplace to count marketplace and community offers"),
     many(WHERE, "price", "GPU=PRICE", "your own price per GPU, like h100-sxm=2.10/h; replaces every quote of it"),
@@ -321,8 +321,8 @@ impl PlanRequest {
                 "prefix-share" => self.prefix_share.iter().for_each(|n| put(n.to_string())),
                 "concurrency" => self.concurrency.iter().for_each(|n| put(n.to_string())),
                 "rate" => self.rate.iter().for_each(|n| put(n.to_string())),
-                "ttft" => self.ttft.iter().for_each(|s| put(format!("{}s", s.0))),
-                "tpot" => self.tpot.iter().for_each(|s| put(format!("{}s", s.0))),
+                "ttft" => self.ttft.iter().for_each(|s| put(duration(*s))),
+                "tpot" => self.tpot.iter().for_each(|s| put(duration(*s))),
                 "context" => self.context.iter().for_each(|n| put(n.to_string())),
                 "max-nodes" => self.max_nodes.iter().for_each(|n| put(n.to_string())),
                 "budget" => self.budget.iter().for_each(|p| put(format!("{}/h", p.0))),
@@ -491,6 +491,12 @@ pub fn shell_quote(word: &str) -> String {
     if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
+/// A duration in milliseconds where that reads well and comes back the same, else in seconds.
+fn duration(time: Seconds) -> String {
+    let ms = format!("{}ms", (time.ms() * 1e6).round() / 1e6);
+    if time.0 < 1.0 && ms.parse() == Ok(time) { ms } else { format!("{}s", time.0) }
+}
+
 /// A parameter count in the largest unit that keeps it exact.
 fn exact(n: u64) -> String {
     for (unit, size) in [("T", 1_000_000_000_000), ("B", 1_000_000_000), ("M", 1_000_000), ("k", 1_000)] {
@@ -641,7 +647,7 @@ mod tests {
                 "weights" => "awq",
                 "kv" => "fp8",
                 "for" => "rag",
-                "ttft" | "tpot" => "0.25s",
+                "ttft" | "tpot" => "250ms",
                 "budget" => "40/h",
                 "objective" => "latency",
                 "gpu" => "h100-sxm",

@@ -202,7 +202,7 @@ fn wanted<'a>(hardware: &'a Hardware, market: &Market, request: &PlanRequest) ->
             continue;
         }
         let spec: OnSpec = text.parse().map_err(fail)?;
-        let (shape, count) = spec.resolve(hardware).map_err(fail)?;
+        let (shape, count, _) = market.resolve_on(&spec, hardware).map_err(fail)?;
         if count > 1 {
             let hint =
                 format!("name one node, like `{}`, and limit their number with `--max-nodes {count}`", spec.target());

@@ -45,7 +45,8 @@ fn plan(pairs: &[(&str, &str)]) -> Answer {
 fn the_same_request_gives_the_same_answer_in_the_same_order() {
     let ask = || plan(&[("model", "llama-3.1-70b"), ("weights", "fp8")]);
     let (a, b) = (ask(), ask());
-    let lines = |x: &Answer| x.plans.iter().map(|p| format!("{} {:?}", p.title(), p.usd_per_hour())).collect::<Vec<_>>();
+    let lines =
+        |x: &Answer| x.plans.iter().map(|p| format!("{} {:?}", p.title(), p.usd_per_hour())).collect::<Vec<_>>();
     assert_eq!(lines(&a), lines(&b));
     assert_eq!(a.picks, b.picks);
 }

@@ -13,4 +13,4 @@ pub use catalog::{Catalog, MAX_CATALOG_FILE, load_catalog};
 pub use check::{check_embedded, check_files};
 pub use config::config_dir;
 pub use error::StoreError;
-pub use model_files::{MAX_MODEL_CONFIG, ModelFile, read_model_path, read_text};
+pub use model_files::{MAX_MODEL_CONFIG, ModelFile, read_model_path};

@@ -41,7 +41,7 @@ pub(crate) fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, StoreErro
 }
 
 /// Reads a regular text file of at most `limit` bytes.
-pub fn read_text(path: &Path, limit: u64) -> Result<String, StoreError> {
+pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, StoreError> {
     String::from_utf8(read_bounded(path, limit)?).map_err(|_| StoreError::NotText { path: path.to_owned() })
 }
 
