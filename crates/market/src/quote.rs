@@ -343,7 +343,8 @@ fn estimated_spot(offer: &Offer) -> bool {
     offer.spot.is_some() && offer.spot_basis == SpotBasis::Estimated && offer.origin == PriceOrigin::Catalog
 }
 
-/// Offers without a region of their own hold everywhere.
+/// Whether a region is one of those wanted (whole names or beginnings, any case); none wanted means all. Offers without
+/// a region of their own hold everywhere.
 pub fn in_regions(region: &str, wanted: &[String]) -> bool {
     wanted.is_empty()
         || matches!(region, "" | "global" | "*" | "NA")

@@ -4,6 +4,7 @@
 //! offers become kinds of node; layouts cut the model over them; constraints say no with numbers; what is left is
 //! estimated and ranked. Every stage is pure: the same request, catalogs and day give the same answer in the same order.
 
+mod checkpoints;
 mod constraints;
 mod evaluate;
 mod fit;

@@ -7,6 +7,7 @@ use model::{KvFormat, ModelSpec, WeightFormat};
 use perf::{Capacity, Curves, Engine, Formats, MemoryLoad, StepModel, memory};
 use units::{Term, Watts};
 
+use crate::checkpoints::checkpoint_in;
 use crate::constraints::{budget, engine_runs, gang_fabric, host_disk, host_ram, max_nodes};
 use crate::evaluate::{Context, Evaluated, WeightCache};
 use crate::layouts::{Cut, NodeSize, cuts};
@@ -389,8 +390,13 @@ impl Run<'_, '_> {
         let own_format = e.formats.weights == spec.weights;
         let mut notes = Vec::new();
         if !own_format {
-            notes
-                .push(format!("{} is not the checkpoint's own format: quality not assessed", e.formats.weights.name()));
+            let format = e.formats.weights;
+            let checkpoint = match checkpoint_in(&spec.name, format) {
+                Some(name) => format!("the catalog has {name}"),
+                None => "the catalog has no such checkpoint".to_owned(),
+            };
+            let name = format.name();
+            notes.push(format!("{name} is not the checkpoint's own format: quality not assessed; {checkpoint}"));
         }
         if shape.topology_basis == units::Basis::Assumed && shape.gpus > 1 {
             notes.push(format!("links inside the node are assumed: {}", shape.topology.name()));
