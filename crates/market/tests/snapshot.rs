@@ -1,5 +1,7 @@
 //! The committed catalog is what the importer makes of the research snapshot, byte for byte.
 
+#![allow(clippy::disallowed_methods, reason = "tests read the measurements that they are judged by")]
+
 #[allow(dead_code)]
 #[path = "../examples/import_snapshot/main.rs"]
 mod import_snapshot;

@@ -1,4 +1,6 @@
 //! Published serving points against the estimate: nothing here is fitted to them but the engines' step costs.
+
+#![allow(clippy::disallowed_methods, reason = "tests read the measurements that they are judged by")]
 #![allow(clippy::unwrap_used, reason = "a failed set-up fails the test")]
 
 mod common;
