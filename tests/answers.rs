@@ -46,6 +46,24 @@ fn the_744b_table() {
     }
 }
 
+/// A bare size serves as well as it can: weights count, widths and cache are unknown and said so.
+#[test]
+fn a_bare_size_can_be_fitted_and_planned() {
+    for (size, active, on) in
+        [("744B", Some("40B"), "8xb200-sxm"), ("70B", None, "4xh100-sxm"), ("7B", None, "rtx-4090")]
+    {
+        let mut args = vec!["--params", size, "--weights", "fp8"];
+        args.extend(active.iter().flat_map(|a| ["--active", a]));
+        let (code, fit) = run(&[&["fit"], &args[..], &["--on", on]].concat());
+        assert_eq!((code, fit["fits"].as_bool()), (0, Some(true)), "{size} {fit}");
+        assert!(fit["kv_tokens_max"].is_null());
+        let (code, answer) = run(&[&["plan"], &args[..]].concat());
+        assert_eq!(code, 0);
+        assert!(answer["plans"].as_array().is_some_and(|p| p.len() > 5), "{size}");
+        assert!(answer["assumptions"].to_string().contains("KV cache of a bare size is unknown"));
+    }
+}
+
 /// The terms of a GPU's memory add up to what an engine sees, whether it fits or not.
 #[test]
 fn the_terms_of_a_fit_add_up() {

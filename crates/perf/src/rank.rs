@@ -246,7 +246,12 @@ fn tower_bytes(towers: &[Tower], spec: &ModelSpec, format: WeightFormat) -> u64 
 
 /// Peak bytes of 16-bit activations per token in the widest layer: the residual stream, its normalised copy, the
 /// block's input and output, and the feed-forward's gate, up and product; and for experts the copies per chosen one.
+///
+/// A model of which only the size is known has no widths: nothing is counted, as its problems say.
 fn activation_widths(spec: &ModelSpec, layout: &Layout) -> (u64, u64) {
+    if !spec.kv_known() {
+        return (0, 0);
+    }
     let mut dense = 0u64;
     let mut dispatch = 0u64;
     for run in &spec.layers {
