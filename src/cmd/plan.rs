@@ -217,18 +217,18 @@ const COLUMNS: &[Column] = &[
     Column::number("gpus", "GPUs", 5),
     Column::text("layout", "layout", 0),
     Column::number("replicas", "repl", 4),
-    Column::text("weights", "weights", 3),
+    Column::text("weights", "weights", 4),
     Column::text("kv", "kv", 9),
     Column::number("ttft_ms", "TTFT ms", 1),
     Column::number("tpot_ms", "TPOT ms", 0),
-    Column::number("output_tokens_per_s", "tok/s", 4),
+    Column::number("output_tokens_per_s", "tok/s", 5),
     Column::number("output_tokens_per_s_per_gpu", "tok/s/GPU", 6),
     Column::number("usd_per_hour", "$/h", 0),
     Column::number("usd_per_million_output_tokens", "$/1M out", 1),
     Column::number("usd_per_1000_requests", "$/1k req", 7),
-    Column::text("provider", "provider", 2),
+    Column::text("provider", "provider", 3),
     Column::text("offer_kind", "offer", 7),
-    Column::number("offer_age_days", "age d", 5),
+    Column::number("offer_age_days", "age d", 0),
     Column::text("notes", "notes", 10),
 ];
 
@@ -246,7 +246,7 @@ fn table(answer: &Answer, top: usize) -> Table {
         let weights = plan.formats.weights.name();
         let age_text = offer.map_or(String::new(), |o| {
             let stale = if o.stale { "!" } else { "" };
-            o.age_days.map_or_else(|| "undated!".into(), |d| format!("{d}{stale}"))
+            o.age_days.map_or_else(|| "?!".into(), |d| format!("{d}{stale}"))
         });
         table.push(vec![
             Cell::shown((i + 1).to_string(), (i + 1) as u64),

@@ -128,6 +128,18 @@ impl Table {
             };
             cut.push(kept.remove(at));
         }
+        // dropping a wide column may have made room for narrower ones that went before it
+        cut.sort_by_key(|&i: &usize| (self.columns[i].rank, i));
+        cut.retain(|&i| {
+            let mut with = kept.clone();
+            with.push(i);
+            with.sort_unstable();
+            let fits = total(&with, &least) <= width;
+            if fits {
+                kept = with;
+            }
+            !fits
+        });
         let mut widths: Vec<usize> = natural.clone();
         // shrink the widest text column until the row fits
         while total(&kept, &|i| widths[i]) > width {

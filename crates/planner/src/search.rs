@@ -159,7 +159,7 @@ impl<'a> Planner<'a> {
             out.push(format!("model file, {}: {}", problem.key, problem.message));
         }
         if plans.iter().any(|p| p.offer.as_ref().is_some_and(|o| o.stale)) {
-            out.push(format!("`!` after an age: older than {} days or undated", market::STALE_AFTER_DAYS));
+            out.push(format!("`!` after an age: older than {} days, `?!`: undated", market::STALE_AFTER_DAYS));
         }
         out
     }
