@@ -55,3 +55,57 @@ pub fn request_to_json(request: &PlanRequest) -> Value {
     }
     Value::Object(object)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_lists_and_switches_are_read() {
+        let text =
+            r#"{"model": "llama-3.1-8b", "rate": 2.5, "gpu": ["h100-sxm", "l40s"], "network-disk": true, "tp": null}"#;
+        let request = request_from_json(text).unwrap();
+        assert_eq!(request.rate, Some(2.5));
+        assert_eq!(request.gpus, ["h100-sxm", "l40s"]);
+        assert!(request.network_disk && request.tp.is_none());
+    }
+
+    #[test]
+    fn refusals_name_the_key() {
+        for (text, what) in [
+            ("[1]", "not a JSON object"),
+            ("{", "not JSON"),
+            (r#"{"modle": "x"}"#, "`modle`"),
+            (r#"{"rate": {"a": 1}}"#, "`rate` cannot be"),
+            (r#"{"tp": -1}"#, "`tp`"),
+        ] {
+            let error = request_from_json(text).unwrap_err();
+            assert!(error.message.contains(what), "{text}: {}", error.message);
+            assert!(!error.hints.is_empty(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn requests_round_trip(
+            model in "[a-zA-Z0-9/.\"\\\\ é-]{1,20}",
+            input in 1u64..1_000_000,
+            rate in proptest::option::of(0.001f64..1e5),
+            gpus in proptest::collection::btree_set("[a-z0-9-]{1,12}", 0..4),
+            network_disk: bool,
+        ) {
+            prop_assume!(!model.trim().is_empty());
+            let model = model.trim().to_owned();
+            let gpus = gpus.into_iter().collect();
+            let made = PlanRequest { model, input: Some(input), rate, gpus, network_disk, ..PlanRequest::default() };
+            let text = request_to_json(&made).to_string();
+            prop_assert_eq!(request_from_json(&text).unwrap(), made);
+        }
+
+        #[test]
+        fn no_json_panics(text in "\\PC{0,200}") {
+            let _ = request_from_json(&text);
+        }
+    }
+}
