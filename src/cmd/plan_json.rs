@@ -1,7 +1,7 @@
 //! A plan's answer as JSON: the keys that other programs rely on.
 
 use model::ModelSpec;
-use planner::{Answer, Load, Plan, PlanOffer, PlanRequest};
+use planner::{Answer, Load, Nearest, Plan, PlanOffer, PlanRequest, Rejection};
 use serde_json::{Value, json};
 
 use crate::out::terms;
@@ -59,11 +59,7 @@ pub fn document(
         "rejections": answer.rejections.iter().map(|r| json!({
             "reason": r.reason,
             "count": r.count,
-            "nearest": {
-                "candidate": r.nearest.candidate,
-                "message": r.nearest.rejection.sentence(),
-                "fix": r.nearest.rejection.fix(),
-            },
+            "nearest": nearest_json(&r.nearest),
         })).collect::<Vec<_>>(),
         "assumptions": answer.assumptions,
         "candidates": answer.candidates,
@@ -144,4 +140,35 @@ fn offer_json(o: &PlanOffer) -> Value {
         "source": o.source,
         "other_offers": o.others,
     })
+}
+
+/// The nearest miss: who, what was needed and what there is (the unit ends the key), and the way out.
+fn nearest_json(nearest: &Nearest) -> Value {
+    let rejection = &nearest.rejection;
+    let mut value = json!({
+        "candidate": nearest.candidate,
+        "message": rejection.sentence(),
+        "fix": rejection.fix(),
+    });
+    let mut amounts = |unit: &str, need: Value, have: Value| {
+        value[format!("need{unit}")] = need;
+        value[format!("have{unit}")] = have;
+    };
+    match rejection {
+        Rejection::WeightsTooLarge { need, have }
+        | Rejection::HostRamTooSmall { need, have }
+        | Rejection::DiskTooSmall { need, have } => amounts("_bytes", json!(need.0), json!(have.0)),
+        Rejection::ContextTooLong { need, have } => amounts("_tokens", json!(need), json!(have)),
+        Rejection::TooManyNodes { need, have } => amounts("_nodes", json!(need), json!(have)),
+        Rejection::TtftTooLong { need, have } | Rejection::TpotTooLong { need, have } => {
+            amounts("_ms", json!(need.ms()), json!(have.ms()));
+        }
+        Rejection::OverBudget { need, have } => amounts("_usd_per_hour", json!(need.0), json!(have.0)),
+        Rejection::NoOffer { .. }
+        | Rejection::NoFabric { .. }
+        | Rejection::EngineUnsupported { .. }
+        | Rejection::LayoutImpossible { .. }
+        | Rejection::NoSpeedKnown { .. } => {}
+    }
+    value
 }
