@@ -202,7 +202,8 @@ impl Run<'_, '_> {
             fits |= self.candidate(kind, &kind.shape, None, *cut, formats, &places, &mut best, &mut fastest);
         }
         // across nodes only where no single node holds the model, by the fewest nodes that do
-        if !fits {
+        let gangs = all.iter().any(|c| c.nodes * size.gpus > size.domain.max(size.gpus));
+        if !fits && gangs {
             for (fabric, places) in kind.fabrics() {
                 if let Err(no) = gang_fabric(fabric.as_ref(), !self.request.nodes.is_empty()) {
                     self.candidates += 1;
