@@ -157,8 +157,7 @@ fn pick_lines(pick: &Pick, answer: &Answer, width: usize) -> String {
         return format!("{label:<10}the same plan\n");
     }
     let s = &plan.serving;
-    let band =
-        |t: units::Seconds, (low, high): (f64, f64)| format!("{t} ({}-{})", sig3(t.ms() * low), sig3(t.ms() * high));
+    let band = |t: units::Seconds, (low, high): (f64, f64)| format!("{t} ({} to {})", t * low, t * high);
     let mut first = plan.title();
     if let (Some(price), Some(offer)) = (plan.usd_per_hour(), &plan.offer) {
         let origin = if offer.kind == "your price" {

@@ -164,7 +164,8 @@ fn nearest_json(nearest: &Nearest) -> Value {
             amounts("_ms", json!(need.ms()), json!(have.ms()));
         }
         Rejection::OverBudget { need, have } => amounts("_usd_per_hour", json!(need.0), json!(have.0)),
-        Rejection::NoOffer { .. }
+        Rejection::Overloaded { .. }
+        | Rejection::NoOffer { .. }
         | Rejection::NoFabric { .. }
         | Rejection::EngineUnsupported { .. }
         | Rejection::LayoutImpossible { .. }

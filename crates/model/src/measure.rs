@@ -274,6 +274,16 @@ impl ModelSpec {
         self.runs().map(|(n, _)| n).sum()
     }
 
+    /// True where no layer keeps anything of past tokens: the model reads a text at once and makes no tokens.
+    pub fn is_encoder(&self) -> bool {
+        let remembers = |a: &Attention| match a {
+            Attention::None => false,
+            Attention::Linear(_) => true,
+            other => other.kv_elements_per_token() > 0,
+        };
+        self.kv_known() && !self.layers.iter().any(|l| remembers(&l.attention))
+    }
+
     /// False for a bare size, whose cache nobody knows.
     pub fn kv_known(&self) -> bool {
         self.family != BARE

@@ -140,7 +140,7 @@ impl Context<'_> {
             let estimate = run(replicas);
             self.carries(&estimate, &per_replica(replicas)) && self.limits(&estimate).is_none()
         };
-        let replicas = fewest(most, good).unwrap_or(most);
+        let Some(replicas) = fewest(most, good) else { return Err(Rejection::Overloaded { replicas: most }) };
         let per_node = u64::from((node.gpus / cut.layout.gpus().max(1)).max(1));
         let nodes = if cut.nodes > 1 { replicas * u64::from(cut.nodes) } else { replicas.div_ceil(per_node) };
         // GPUs of a node are paid for whether used or not: fill it, but never with more replicas than requests

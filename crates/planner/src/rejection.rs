@@ -35,6 +35,11 @@ pub enum Rejection {
         /// The best this candidate does.
         have: Seconds,
     },
+    /// No number of replicas that is tried carries the load without a standing queue.
+    Overloaded {
+        /// The most that were tried.
+        replicas: u64,
+    },
     /// More nodes than allowed.
     TooManyNodes {
         /// Nodes that carry the load.
@@ -98,6 +103,7 @@ impl Rejection {
             Self::ContextTooLong { .. } => "context_too_long",
             Self::TtftTooLong { .. } => "ttft_too_long",
             Self::TpotTooLong { .. } => "tpot_too_long",
+            Self::Overloaded { .. } => "overloaded",
             Self::TooManyNodes { .. } => "too_many_nodes",
             Self::OverBudget { .. } => "over_budget",
             Self::HostRamTooSmall { .. } => "host_ram_too_small",
@@ -138,6 +144,9 @@ impl Rejection {
             }
             Self::TtftTooLong { need, have } => format!("TTFT limit {need}, reaches {have} at best"),
             Self::TpotTooLong { need, have } => format!("TPOT limit {need}, reaches {have} at best"),
+            Self::Overloaded { replicas } => {
+                format!("not even {} replicas carry the load", units::group_thousands(*replicas))
+            }
             Self::TooManyNodes { need, have } => format!("needs {need} nodes, allowed are {have}"),
             Self::OverBudget { need, have } => format!("costs {need}, the budget is {have}"),
             Self::HostRamTooSmall { need, have } => format!("loading needs {need} of host memory, has {have}"),
@@ -159,6 +168,7 @@ impl Rejection {
             Self::ContextTooLong { .. } => "a shorter `--context`, `--kv fp8`, or more GPUs per replica".into(),
             Self::TtftTooLong { have, .. } => format!("`--ttft {}s`, or a shorter `--input`", sig3(have.0 * 1.05)),
             Self::TpotTooLong { have, .. } => format!("`--tpot {}ms`, or a faster GPU", sig3(have.ms() * 1.05)),
+            Self::Overloaded { .. } => "a smaller `--rate` or shorter requests".into(),
             Self::TooManyNodes { need, .. } => format!("`--max-nodes {need}`"),
             Self::OverBudget { need, .. } => format!("`--budget {}/h`", sig3(need.0 * 1.005)),
             Self::HostRamTooSmall { .. } => "a larger instance with the same GPUs".into(),

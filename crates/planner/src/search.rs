@@ -49,6 +49,7 @@ impl<'a> Planner<'a> {
     /// Every plan for a request, ranked, with the reasons against the rest.
     pub fn plan(&self, spec: &ModelSpec, request: &PlanRequest) -> Result<Answer, RequestError> {
         request.check()?;
+        request.check_model(spec)?;
         let traffic = request.traffic();
         let engine = request.engine.unwrap_or(Engine::Vllm);
         let filter = QuoteFilter {

@@ -1,5 +1,7 @@
 //! From what was said to a load with nothing left open, and the contradictions that stop it.
 
+use model::ModelSpec;
+
 use super::{PlanRequest, RequestError};
 use crate::workload::{Load, Preset, Traffic, Workload};
 
@@ -41,6 +43,26 @@ impl PlanRequest {
             let need = traffic.input + traffic.output;
             let problem = format!("input and output together are {need} tokens");
             return Err(RequestError::new("context", &context.to_string(), problem, format!("use at least `{need}`")));
+        }
+        Ok(())
+    }
+
+    /// Checks the request against the model that it names: a context that it can have, tokens that it can make.
+    pub fn check_model(&self, spec: &ModelSpec) -> Result<(), RequestError> {
+        let traffic = self.traffic();
+        if traffic.output > 0 && spec.is_encoder() {
+            let problem = format!("{} makes no tokens, it is an encoder", spec.name);
+            return Err(RequestError::new("output", &traffic.output.to_string(), problem, "use `--for embed`"));
+        }
+        if spec.max_context > 0 && traffic.context > spec.max_context {
+            let (key, value) = match self.context {
+                Some(context) => ("context", context),
+                None => ("input", traffic.input),
+            };
+            let most = spec.max_context;
+            let problem = format!("{} takes {most} tokens in all, as its config claims", spec.name);
+            let hint = format!("keep input and output together within `{most}`: `--input`, `--output`, `--context`");
+            return Err(RequestError::new(key, &value.to_string(), problem, hint));
         }
         Ok(())
     }
