@@ -53,6 +53,7 @@ pub const GGML_TYPES: &[GgmlType] = &[
     t(35, "TQ2_0", 256, 66),
     t(39, "MXFP4", 32, 17),
     t(40, "NVFP4", 64, 36),
+    t(41, "Q1_0", 128, 18),
 ];
 
 /// The type of that number.

@@ -120,6 +120,18 @@ impl Gguf {
         }
     }
 
+    /// Adds what another file of the same split checkpoint says about the architecture.
+    pub fn add_facts(&mut self, other: &Self) {
+        let (a, b) = (&mut self.facts, other.facts);
+        a.vocab = a.vocab.or(b.vocab);
+        a.shared_width = a.shared_width.or(b.shared_width);
+        a.head |= b.head;
+        a.q_bias |= b.q_bias;
+        a.o_bias |= b.o_bias;
+        a.experts |= b.experts;
+        a.q_norm |= b.q_norm;
+    }
+
     /// Its place in a split checkpoint.
     pub fn split(&self) -> Option<Split> {
         let count = self.number("split.count").filter(|c| *c > 1)?;
