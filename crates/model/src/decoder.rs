@@ -291,6 +291,7 @@ pub(crate) fn skeleton(
         unquantised: stored.unquantised,
         dtype_bytes: stored.dtype_bytes,
         stored_extra: Vec::new(),
+        measured: None,
         problems: Vec::new(),
     })
 }

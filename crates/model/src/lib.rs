@@ -23,6 +23,7 @@ mod config;
 mod decoder;
 mod error;
 mod families;
+pub mod files;
 mod format;
 mod harmless;
 mod measure;

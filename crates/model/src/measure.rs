@@ -158,13 +158,18 @@ impl ModelSpec {
     }
 
     /// Bytes that a server loads in the checkpoint's own format, without MTP.
+    ///
+    /// Where its files were read, the sum of their tensors.
     pub fn weights_bytes_checkpoint(&self) -> Bytes {
-        self.weights_bytes(self.weights)
+        self.measured.map_or_else(|| self.weights_bytes(self.weights), |m| m.weights_bytes)
     }
 
     /// Bytes of the checkpoint's tensors: [`Self::weights_bytes_checkpoint`], the MTP block and what else is stored.
     /// Extra elements count at the checkpoint's dtype, block scales (already in the weights) not at all.
     pub fn stored_bytes(&self) -> Bytes {
+        if let Some(measured) = self.measured {
+            return measured.stored_bytes;
+        }
         let plain = self.weights.plain_element_bytes(self.dtype_bytes);
         let mut bytes = self.weights_bytes_checkpoint();
         if let Some(mtp) = &self.mtp {
@@ -366,6 +371,7 @@ impl ModelSpec {
             unquantised: Vec::new(),
             dtype_bytes: if weights == WeightFormat::Fp32 { 4 } else { 2 },
             stored_extra: Vec::new(),
+            measured: None,
             problems,
         }
     }

@@ -306,6 +306,8 @@ pub struct ModelSpec {
     pub dtype_bytes: u8,
     /// Elements in the checkpoint that are no parameters of the served model nor MTP (buffers, tied copies), with the reason.
     pub stored_extra: Vec<(String, i64)>,
+    /// What the checkpoint's files weigh, where they were read; it beats the config.
+    pub measured: Option<crate::files::Measured>,
     /// What the result leans on.
     pub problems: Vec<Problem>,
 }

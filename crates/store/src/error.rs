@@ -43,6 +43,23 @@ pub enum StoreError {
         /// The folder.
         path: PathBuf,
     },
+    /// A weight file whose header cannot be believed.
+    #[error("`{path}`")]
+    Weights {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: model::files::FileError,
+    },
+    /// A folder with several GGUF checkpoints.
+    #[error("`{path}` holds several models: {}", .files.join(", "))]
+    SeveralModels {
+        /// The folder.
+        path: PathBuf,
+        /// Their first files, at most 12.
+        files: Vec<String>,
+    },
     /// A catalog folder that does not exist although it was named.
     #[error("`{path}` is not a folder")]
     NotAFolder {
@@ -62,6 +79,10 @@ impl StoreError {
             Self::TooLarge { .. } => Some("name the `config.json`, not the weights".into()),
             Self::NotAFile { .. } => Some("name a file, or a folder that holds `config.json`".into()),
             Self::NoConfig { .. } => Some("name the folder that a model was downloaded into".into()),
+            Self::Weights { source, .. } => Some(source.hint()),
+            Self::SeveralModels { path, files } => {
+                files.first().map(|first| format!("name one, for example `{}`", path.join(first).display()))
+            }
             Self::NotAFolder { .. } => {
                 Some("name a folder with `gpus.csv`, `nodes.csv`, `providers.csv` or `offers.csv`".into())
             }

@@ -58,7 +58,7 @@ pub fn read_model_path(path: &Path) -> Result<ModelFile, StoreError> {
     Ok(ModelFile { name: model_name(&file), path: file, bytes })
 }
 
-fn model_name(file: &Path) -> String {
+pub(crate) fn model_name(file: &Path) -> String {
     let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
     if !matches!(stem.as_str(), "config" | "params") {
         return stem;
