@@ -161,12 +161,20 @@ fn fit() -> Command {
                 .default_value("usable")
                 .help("usable: what an engine sees; nominal: the label, in decimal GB"),
         )
+        .arg(cached_arg())
         .arg(
             Arg::new("weights-only")
                 .long("weights-only")
                 .action(ArgAction::SetTrue)
                 .help("count only the weights, as many pages do"),
         )
+}
+
+fn cached_arg() -> Arg {
+    Arg::new("cached")
+        .long("cached")
+        .action(ArgAction::SetTrue)
+        .help("read the model from the local Hugging Face cache, not from the catalog")
 }
 
 fn model() -> Command {
@@ -178,8 +186,9 @@ fn model() -> Command {
                 .value_name("MODEL")
                 .num_args(0..)
                 .value_hint(ValueHint::AnyPath)
-                .help("names, config.json files or directories"),
+                .help("names, directories, config.json, .safetensors or .gguf files"),
         )
+        .arg(cached_arg())
         .arg(Arg::new("all").long("all").action(ArgAction::SetTrue).help("every model of the catalog"))
         .args(request_args(&["weights", "kv", "context"]))
 }

@@ -54,6 +54,41 @@ fn catalog_folders(matches: &ArgMatches) -> (Option<PathBuf>, Option<PathBuf>) {
     (store::config_dir(given.as_deref()), named)
 }
 
+/// A model that was found: its anatomy, or why there is none, and the sums of its files.
+pub struct Found {
+    /// Its name.
+    pub name: String,
+    /// Its anatomy.
+    pub spec: Result<ModelSpec, CliError>,
+    /// The sums of its tensors.
+    pub checkpoint: Option<model::files::Checkpoint>,
+    /// The metadata of its GGUF.
+    pub gguf: Option<model::files::Gguf>,
+}
+
+impl Found {
+    /// Its anatomy, which planning needs.
+    pub fn into_spec(self) -> Result<ModelSpec, CliError> {
+        self.spec
+    }
+
+    fn read(path: &Path) -> Result<Self, CliError> {
+        let read = store::read_model(path).map_err(store_error)?;
+        let spec = match read.spec {
+            Some(Ok(spec)) => Ok(spec),
+            Some(Err(e)) => Err(CliError::new(&e).within(read.path.display()).hint(e.hint())),
+            None => Err(CliError::new(format!("`{}` has weights but no config", read.path.display()))
+                .hint("put its `config.json` beside it and name the folder")),
+        };
+        if read.checkpoint.is_none()
+            && let Err(e) = spec
+        {
+            return Err(e);
+        }
+        Ok(Self { name: read.name, spec, checkpoint: read.checkpoint, gguf: read.gguf })
+    }
+}
+
 impl World {
     /// The embedded catalogs with the user's files over them. A broken row of the user's stops the command.
     pub fn load(matches: &ArgMatches) -> Result<Self, CliError> {
@@ -118,29 +153,57 @@ impl World {
         Ok((shape, nodes))
     }
 
-    /// The model of a request: a bare size, a path, or a catalog name.
-    pub fn spec(request: &PlanRequest) -> Result<ModelSpec, CliError> {
+    /// The model of a request: a bare size, a path, a catalog name, or a name in the local cache.
+    pub fn spec(request: &PlanRequest, cached: bool) -> Result<ModelSpec, CliError> {
         match request.params {
             Some(params) => {
                 let weights = request.weights.first().copied().unwrap_or(model::WeightFormat::Bf16);
                 Ok(ModelSpec::bare(&format!("{params} parameters"), params, request.active, weights))
             }
-            None => Self::model(&request.model),
+            None => Self::model(&request.model, cached)?.into_spec(),
         }
     }
 
-    /// A model by path or catalog name.
-    pub fn model(name: &str) -> Result<ModelSpec, CliError> {
+    /// A model by path or name. A name is looked up in the catalog, then in the local Hugging Face cache; with `cached`
+    /// only in the cache.
+    pub fn model(name: &str, cached: bool) -> Result<Found, CliError> {
         let path = Path::new(name);
+        let weights = name.ends_with(".gguf") || name.ends_with(".safetensors");
         let looks_like_path =
-            name.starts_with(['.', '/', '~']) || name.ends_with(".json") || path.is_file() || path.is_dir();
-        if looks_like_path {
-            let file = store::read_model_path(path).map_err(store_error)?;
-            return model::read_config(&file.name, &file.bytes)
-                .map_err(|e| CliError::new(&e).within(file.path.display()).hint(e.hint()));
+            name.starts_with(['.', '/', '~']) || name.ends_with(".json") || weights || path.is_file() || path.is_dir();
+        if looks_like_path && !cached {
+            return Found::read(path);
         }
-        let entry = Catalog::embedded().find(name).map_err(|e| CliError::new(&e).hint(e.hint()))?;
-        entry.spec().map_err(|e| CliError::new(&e).within(entry.name).hint(e.hint()))
+        let from_cache = || -> Result<Option<Found>, CliError> {
+            let var = |key| std::env::var_os(key);
+            let home = var("HOME").map(PathBuf::from);
+            let cache = store::hub_cache(var("HF_HUB_CACHE").as_deref(), var("HF_HOME").as_deref(), home.as_deref());
+            let Some(snapshot) = cache.and_then(|c| store::cached_snapshot(&c, name)) else { return Ok(None) };
+            let mut found = Found::read(&snapshot)?;
+            let revision = snapshot.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+            let message = format!("read from the local Hugging Face cache, revision {revision}");
+            if let Ok(spec) = &mut found.spec {
+                spec.problems.push(model::Problem { key: "files".into(), message });
+            }
+            Ok(Some(found))
+        };
+        if cached {
+            return from_cache()?.ok_or_else(|| {
+                CliError::new(format!("`{name}` is not in the local Hugging Face cache"))
+                    .hint("name it as `org/model`; `HF_HUB_CACHE` or `HF_HOME` say where the cache is")
+            });
+        }
+        let entry = match Catalog::embedded().find(name) {
+            Ok(entry) => entry,
+            Err(e) => {
+                return match from_cache()? {
+                    Some(found) => Ok(found),
+                    None => Err(CliError::new(&e).hint(e.hint())),
+                };
+            }
+        };
+        let spec = entry.spec().map_err(|e| CliError::new(&e).within(entry.name).hint(e.hint()))?;
+        Ok(Found { name: entry.name.into(), spec: Ok(spec), checkpoint: None, gguf: None })
     }
 
     /// Every model of the embedded catalog.

@@ -27,7 +27,7 @@ pub fn run(matches: &ArgMatches, shared: &Shared) -> Result<ExitCode, CliError> 
     read_request(matches, &mut request)?;
     request.check()?;
     let world = World::load(matches)?;
-    let spec = World::spec(&request)?;
+    let spec = World::spec(&request, shared.cached)?;
     let nominal = matches.get_one::<String>("memory").is_some_and(|m| m == "nominal");
     let weights_only = matches.get_flag("weights-only");
     let base = FitRequest {

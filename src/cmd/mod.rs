@@ -1,6 +1,7 @@
 //! One file per command: read its arguments, call the core, print.
 
 mod catalog;
+mod files;
 mod fit;
 mod gpus;
 mod model;
@@ -28,6 +29,8 @@ pub struct Shared {
     pub explain: bool,
     /// Show rejections.
     pub why: bool,
+    /// Take the model from the local cache.
+    pub cached: bool,
 }
 
 impl Shared {
@@ -37,6 +40,7 @@ impl Shared {
             style: Style::new(format, matches.get_flag("wide")),
             explain: matches.get_flag("explain"),
             why: matches.get_flag("why"),
+            cached: matches.try_get_one::<bool>("cached").ok().flatten().copied().unwrap_or(false),
         }
     }
 }

@@ -8,12 +8,12 @@ use planner::PlanRequest;
 use serde_json::{Value, json};
 use units::{Bytes, Params, group_thousands};
 
-use super::{NO, Shared};
+use super::{NO, Shared, files};
 use crate::cli::read_request;
 use crate::error::CliError;
 use crate::out::table::{Cell, Column, Table};
 use crate::out::{Format, print, print_json, print_table};
-use crate::world::World;
+use crate::world::{Found, World};
 
 /// Runs `model`.
 pub fn run(matches: &ArgMatches, shared: &Shared) -> Result<ExitCode, CliError> {
@@ -26,13 +26,27 @@ pub fn run(matches: &ArgMatches, shared: &Shared) -> Result<ExitCode, CliError> 
     if names.is_empty() {
         return Err(CliError::new("no model is named").hint("name one, or list the catalog: `nodewise model --all`"));
     }
-    let specs = names.iter().map(|n| World::model(n)).collect::<Result<Vec<_>, _>>()?;
-    match (shared.style.format, specs.as_slice()) {
-        (Format::Json, [one]) => print_json(&anatomy(one, &request)),
-        (Format::Json, many) => print_json(&Value::Array(many.iter().map(|s| anatomy(s, &request)).collect())),
-        (Format::Table, [one]) => print(&page(one, &request, shared)),
-        (_, many) => print_table(&list(many, &request), &shared.style, &[]),
+    let found = names.iter().map(|n| World::model(n, shared.cached)).collect::<Result<Vec<_>, _>>()?;
+    if let (Format::Table, [one]) = (shared.style.format, found.as_slice()) {
+        let mut text = match &one.spec {
+            Ok(spec) => page(spec, &request, shared),
+            Err(_) => format!("{}\n", one.name),
+        };
+        text.push_str(&files::page(one));
+        print(&text);
+        if let Err(e) = &one.spec {
+            eprintln!("note: only the files' sums are known: {}", e.message);
+        }
+        return Ok(ExitCode::SUCCESS);
     }
+    if shared.style.format == Format::Json {
+        let mut rows: Vec<Value> = found.iter().map(|f| files::json(f, |s| anatomy(s, &request))).collect();
+        let one = rows.len() == 1;
+        print_json(&if one { rows.swap_remove(0) } else { Value::Array(rows) });
+        return Ok(ExitCode::SUCCESS);
+    }
+    let specs = found.into_iter().map(Found::into_spec).collect::<Result<Vec<_>, _>>()?;
+    print_table(&list(&specs, &request), &shared.style, &[]);
     Ok(ExitCode::SUCCESS)
 }
 

@@ -29,7 +29,7 @@ pub fn run(matches: &ArgMatches, shared: &Shared) -> Result<ExitCode, CliError> 
     read_request(matches, &mut request)?;
     request.check()?;
     let world = World::load_priced(matches, &request.prices)?;
-    let spec = World::spec(&request)?;
+    let spec = World::spec(&request, shared.cached)?;
     let planner = Planner::new(&world.hardware, &world.market, World::curves(), world.today);
     let answer = planner.plan(&spec, &request)?;
     let top = matches.get_one::<u32>("top").copied().unwrap_or(10) as usize;
