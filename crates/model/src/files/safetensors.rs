@@ -171,7 +171,7 @@ impl<'de> Visitor<'de> for Top<'_> {
                     return Err(A::Error::custom("duplicate"));
                 }
                 metadata = true;
-                map.next_value::<IgnoredAny>()?;
+                map.next_value::<Metadata>()?;
                 continue;
             }
             if name.len() > MAX_NAME_BYTES {
@@ -189,6 +189,28 @@ impl<'de> Visitor<'de> for Top<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// The free text beside the tensors: an object, read past without keeping it.
+struct Metadata;
+
+impl<'de> serde::Deserialize<'de> for Metadata {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_map(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for Metadata {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of texts as metadata")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(self)
     }
 }
 
