@@ -194,6 +194,23 @@ pub(crate) struct Dims {
     pub(crate) head_dim: u64,
 }
 
+/// Full attention of these dimensions without extras; families name what differs: `Gqa { gate: true, ..attend(d, false) }`.
+pub(crate) fn attend(d: Dims, bias: bool) -> Gqa {
+    Gqa {
+        hidden: d.hidden,
+        heads: d.heads,
+        kv_heads: d.kv_heads,
+        k_dim: d.head_dim,
+        v_dim: d.head_dim,
+        qkv_bias: bias,
+        o_bias: bias,
+        gate: false,
+        k_is_v: false,
+        own_cache: true,
+        window: Window::Full,
+    }
+}
+
 /// Keys of the hidden width.
 pub(crate) const HIDDEN: &[&str] = &["hidden_size", "n_embd", "d_model", "embed_dim"];
 /// Keys of the feed-forward width.
@@ -515,20 +532,7 @@ pub(crate) fn decoder_parts(r: &Reader<'_>, style: &Style, d: Dims, spec: &mut M
     let mut buffers = 0u64;
     for (window, routed) in windows.into_iter().zip(routed) {
         let mut layer = Layer::new(small);
-        Gqa {
-            hidden: d.hidden,
-            heads: d.heads,
-            kv_heads: d.kv_heads,
-            k_dim: d.head_dim,
-            v_dim: d.head_dim,
-            qkv_bias,
-            o_bias,
-            gate: style.gate,
-            k_is_v: false,
-            own_cache: true,
-            window,
-        }
-        .add(&mut layer);
+        Gqa { qkv_bias, o_bias, gate: style.gate, window, ..attend(d, false) }.add(&mut layer);
         match (moe, routed) {
             (Some(moe), true) => {
                 moe.add(&mut layer);

@@ -3,11 +3,10 @@
 //! `modeling_whisper.py` of
 //! transformers.
 
-use super::hybrid::attend;
 use super::{How::Code, Types};
 use crate::blocks::{Gqa, Layer, matrix, mlp, push};
 use crate::config::{MAX_LAYERS, Reader};
-use crate::decoder::{Dims, Windows, skeleton};
+use crate::decoder::{Dims, Windows, attend, skeleton};
 use crate::error::ModelError;
 use crate::spec::{Attention, LayerRun, Matrix, ModelSpec, Role, Shard, Tower, Window};
 

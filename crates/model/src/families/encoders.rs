@@ -1,11 +1,10 @@
 //! Encoders: BERT, RoBERTa, XLM-RoBERTa, ModernBERT; CLIP, SigLIP and ViT. They keep no cache. Follows the
 //! `modeling_*.py` of the same names in transformers.
 
-use super::hybrid::attend;
 use super::{How::Code, Types};
 use crate::blocks::{Layer, matrix, mlp, push};
 use crate::config::Reader;
-use crate::decoder::{Dims, skeleton};
+use crate::decoder::{Dims, attend, skeleton};
 use crate::error::ModelError;
 use crate::spec::{Attention, ModelSpec, Role, Shard};
 use crate::towers;

@@ -4,7 +4,7 @@
 use super::{How::Code, Types};
 use crate::blocks::{Gqa, Layer, matrix, mlp, push};
 use crate::config::Reader;
-use crate::decoder::{Dims, Windows, skeleton, uniform};
+use crate::decoder::{Dims, Windows, attend, skeleton, uniform};
 use crate::error::ModelError;
 use crate::spec::{Matrix, ModelSpec, Role, Shard};
 
@@ -38,20 +38,7 @@ fn text(r: &Reader<'_>) -> Result<ModelSpec, ModelError> {
         let own_cache = i < own;
         // four norms, Laurel's, the per-layer input's, the streams' router norm and output scale
         let mut layer = Layer::new(8 * h + d.head_dim + if own_cache { d.head_dim } else { 0 });
-        Gqa {
-            hidden: h,
-            heads: d.heads,
-            kv_heads: d.kv_heads,
-            k_dim: d.head_dim,
-            v_dim: d.head_dim,
-            qkv_bias: false,
-            o_bias: false,
-            gate: false,
-            k_is_v: false,
-            own_cache,
-            window,
-        }
-        .add(&mut layer);
+        Gqa { own_cache, window, ..attend(d, false) }.add(&mut layer);
         mlp(&mut layer, Role::Mlp, h, width, 1, true, false);
         layer.matrices.push(other("laurel_left", rank, h));
         layer.matrices.push(other("laurel_right", h, rank));

@@ -4,7 +4,7 @@
 use super::{How::Code, Types};
 use crate::blocks::{Gqa, Layer, mlp, push};
 use crate::config::Reader;
-use crate::decoder::{Dims, Experts, PLAIN_EXPERTS, Windows, skeleton};
+use crate::decoder::{Dims, Experts, PLAIN_EXPERTS, Windows, attend, skeleton};
 use crate::error::ModelError;
 use crate::spec::{ModelSpec, Role, Window};
 use crate::towers;
@@ -49,20 +49,8 @@ fn text(r: &Reader<'_>) -> Result<ModelSpec, ModelError> {
         let global = window == Window::Full;
         let head = if global { wide } else { d.head_dim };
         let mut layer = Layer::new(4 * d.hidden + 2 * head);
-        Gqa {
-            hidden: d.hidden,
-            heads: d.heads,
-            kv_heads: if global { few } else { d.kv_heads },
-            k_dim: head,
-            v_dim: head,
-            qkv_bias: bias,
-            o_bias: bias,
-            gate: false,
-            k_is_v: global && shared,
-            own_cache: true,
-            window,
-        }
-        .add(&mut layer);
+        let kv_heads = if global { few } else { d.kv_heads };
+        Gqa { kv_heads, k_dim: head, v_dim: head, k_is_v: global && shared, window, ..attend(d, bias) }.add(&mut layer);
         mlp(&mut layer, Role::Mlp, d.hidden, width, 1, true, false);
         if let Some(moe) = moe {
             moe.add(&mut layer);

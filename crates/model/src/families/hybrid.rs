@@ -4,11 +4,11 @@
 //! transformers.
 
 use super::{How::Code, Types};
-use crate::blocks::{Gqa, Layer, Mamba1, Mamba2, matrix, mlp, push};
+use crate::blocks::{Layer, Mamba1, Mamba2, matrix, mlp, push};
 use crate::config::{MAX_LAYERS, Reader};
-use crate::decoder::{Dims, Experts, HIDDEN, MoeLayers, PLAIN_EXPERTS, Shared, skeleton};
+use crate::decoder::{Dims, Experts, HIDDEN, MoeLayers, PLAIN_EXPERTS, Shared, attend, skeleton};
 use crate::error::ModelError;
-use crate::spec::{Attention, ModelSpec, Role, Shard, StateSpec, Window};
+use crate::spec::{Attention, ModelSpec, Role, Shard, StateSpec};
 
 pub(crate) const TYPES: Types = &[
     ("mamba", Code(|r| mamba1(r, true))),
@@ -20,23 +20,6 @@ pub(crate) const TYPES: Types = &[
     ("lfm2_moe", Code(|r| lfm2(r, true))),
     ("minimax", Code(minimax)),
 ];
-
-/// Full attention without extras.
-pub(crate) fn attend(d: Dims, bias: bool) -> Gqa {
-    Gqa {
-        hidden: d.hidden,
-        heads: d.heads,
-        kv_heads: d.kv_heads,
-        k_dim: d.head_dim,
-        v_dim: d.head_dim,
-        qkv_bias: bias,
-        o_bias: bias,
-        gate: false,
-        k_is_v: false,
-        own_cache: true,
-        window: Window::Full,
-    }
-}
 
 fn rank(r: &Reader<'_>, key: &'static str, hidden: u64) -> Result<u64, ModelError> {
     match r.raw(&[key]) {

@@ -4,7 +4,7 @@
 use super::{How::Code, Types};
 use crate::blocks::{Gqa, Layer, mlp, push};
 use crate::config::{MAX_LAYERS, Reader};
-use crate::decoder::{Dims, Experts, PLAIN_EXPERTS, skeleton};
+use crate::decoder::{Dims, Experts, PLAIN_EXPERTS, attend, skeleton};
 use crate::error::ModelError;
 use crate::spec::{ModelSpec, Role, Window};
 use crate::towers;
@@ -49,20 +49,8 @@ fn text(r: &Reader<'_>) -> Result<ModelSpec, ModelError> {
             None => (i + 1) % interval != 0,
         };
         let mut layer = Layer::new(2 * d.hidden);
-        Gqa {
-            hidden: d.hidden,
-            heads: d.heads,
-            kv_heads: d.kv_heads,
-            k_dim: d.head_dim,
-            v_dim: d.head_dim,
-            qkv_bias: bias,
-            o_bias: bias,
-            gate: false,
-            k_is_v: false,
-            own_cache: true,
-            window: chunk.filter(|_| rotary).map_or(Window::Full, Window::Chunked),
-        }
-        .add(&mut layer);
+        let window = chunk.filter(|_| rotary).map_or(Window::Full, Window::Chunked);
+        Gqa { window, ..attend(d, bias) }.add(&mut layer);
         let is_routed = match &routed {
             Some(list) if !list.is_empty() => list.contains(&i),
             _ => (i + 1) % step == 0,

@@ -4,7 +4,7 @@
 use super::{How::Code, Types};
 use crate::blocks::{Gqa, Layer, mlp, push};
 use crate::config::Reader;
-use crate::decoder::{Dims, Experts, MoeLayers, PLAIN_EXPERTS, Shared, skeleton};
+use crate::decoder::{Dims, Experts, MoeLayers, PLAIN_EXPERTS, Shared, attend, skeleton};
 use crate::error::ModelError;
 use crate::spec::{ModelSpec, Role, Window};
 
@@ -40,20 +40,8 @@ fn read(r: &Reader<'_>) -> Result<ModelSpec, ModelError> {
         let (heads, kv_heads, k_dim, v_dim) = if local { swa } else { full };
         let sink = if local { swa_sink } else { full_sink };
         let mut layer = Layer::new(2 * d.hidden + if sink { heads } else { 0 });
-        Gqa {
-            hidden: d.hidden,
-            heads,
-            kv_heads,
-            k_dim,
-            v_dim,
-            qkv_bias: bias,
-            o_bias: false,
-            gate: false,
-            k_is_v: false,
-            own_cache: true,
-            window: if local { window } else { Window::Full },
-        }
-        .add(&mut layer);
+        let window = if local { window } else { Window::Full };
+        Gqa { heads, kv_heads, k_dim, v_dim, qkv_bias: bias, window, ..attend(d, false) }.add(&mut layer);
         if routed {
             moe.add(&mut layer);
         } else {

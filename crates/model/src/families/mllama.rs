@@ -1,11 +1,10 @@
 //! Llama 3.2 Vision: a Llama decoder of which every fifth layer attends to image tokens only. Follows
 //! `modeling_mllama.py` of transformers.
 
-use super::hybrid::attend;
 use super::{How::Code, Types};
 use crate::blocks::{Layer, mlp, push};
 use crate::config::Reader;
-use crate::decoder::{Dims, skeleton};
+use crate::decoder::{Dims, attend, skeleton};
 use crate::error::ModelError;
 use crate::spec::{Attention, ModelSpec, Role};
 use crate::towers;

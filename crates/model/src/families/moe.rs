@@ -4,13 +4,14 @@
 use super::glm::GLM4_MOE;
 use super::qwen::QWEN2;
 use super::{How::Code, How::Style as S, Types};
-use crate::blocks::{Gqa, Layer, Moe, mlp, push};
+use crate::blocks::{Layer, Moe, mlp, push};
 use crate::config::{MAX_EXPERTS, Reader};
 use crate::decoder::{
-    Dims, Experts, Flag, LLAMA, MoeLayers, Norm, PLAIN_EXPERTS, QkNorm, Shared, Style, Windows, decoder, skeleton,
+    Dims, Experts, Flag, LLAMA, MoeLayers, Norm, PLAIN_EXPERTS, QkNorm, Shared, Style, Windows, attend, decoder,
+    skeleton,
 };
 use crate::error::ModelError;
-use crate::spec::{ModelSpec, Role, Window};
+use crate::spec::{ModelSpec, Role};
 
 const DOTS1: Style = Style {
     family: "dots",
@@ -123,20 +124,7 @@ impl Plain {
     fn layer(&self) -> Layer {
         let d = self.d;
         let mut layer = Layer::new(self.norm);
-        Gqa {
-            hidden: d.hidden,
-            heads: d.heads,
-            kv_heads: d.kv_heads,
-            k_dim: d.head_dim,
-            v_dim: d.head_dim,
-            qkv_bias: false,
-            o_bias: false,
-            gate: false,
-            k_is_v: false,
-            own_cache: true,
-            window: Window::Full,
-        }
-        .add(&mut layer);
+        attend(d, false).add(&mut layer);
         self.moe.add(&mut layer);
         layer
     }

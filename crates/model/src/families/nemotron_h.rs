@@ -1,11 +1,10 @@
 //! Nemotron-H, Nemotron Nano 2 and Nemotron 3: one mixer or network per layer, in an order that a pattern spells out.
 //! Follows `modeling_nemotron_h.py` that NVIDIA publishes with the models and its port in transformers.
 
-use super::hybrid::attend;
 use super::{How::Code, Types};
 use crate::blocks::{Layer, Mamba2, matrix, mlp, push};
 use crate::config::{MAX_LAYERS, Reader};
-use crate::decoder::{Dims, EXPERTS, Experts, PLAIN_EXPERTS, Shared, skeleton};
+use crate::decoder::{Dims, EXPERTS, Experts, PLAIN_EXPERTS, Shared, attend, skeleton};
 use crate::error::ModelError;
 use crate::spec::{FeedForward, ModelSpec, Mtp, Role, Shard};
 use units::Params;

@@ -3,11 +3,10 @@
 
 use serde_json::Value;
 
-use super::hybrid::attend;
 use super::{How::Code, Types};
 use crate::blocks::{Layer, matrix, mlp, push};
 use crate::config::Reader;
-use crate::decoder::{Dims, skeleton};
+use crate::decoder::{Dims, attend, skeleton};
 use crate::error::ModelError;
 use crate::spec::{ModelSpec, Role, Shard};
 

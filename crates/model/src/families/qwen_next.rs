@@ -4,9 +4,9 @@
 use super::{How::Code, Types};
 use crate::blocks::{DeltaNet, Gqa, Layer, Moe, mlp, push};
 use crate::config::Reader;
-use crate::decoder::{Dims, Experts, MoeLayers, PLAIN_EXPERTS, Shared, WIDTH, skeleton};
+use crate::decoder::{Dims, Experts, MoeLayers, PLAIN_EXPERTS, Shared, WIDTH, attend, skeleton};
 use crate::error::ModelError;
-use crate::spec::{ModelSpec, Mtp, Role, Window};
+use crate::spec::{ModelSpec, Mtp, Role};
 use crate::towers;
 use units::Params;
 
@@ -46,20 +46,7 @@ impl Parts {
         let mut layer = Layer::new(2 * self.d.hidden);
         if full {
             layer.small += 2 * self.d.head_dim;
-            Gqa {
-                hidden: self.d.hidden,
-                heads: self.d.heads,
-                kv_heads: self.d.kv_heads,
-                k_dim: self.d.head_dim,
-                v_dim: self.d.head_dim,
-                qkv_bias: false,
-                o_bias: false,
-                gate: true,
-                k_is_v: false,
-                own_cache: true,
-                window: Window::Full,
-            }
-            .add(&mut layer);
+            Gqa { gate: true, ..attend(self.d, false) }.add(&mut layer);
         } else {
             self.delta.add(&mut layer);
         }

@@ -1,11 +1,10 @@
 //! Decoders of recurrent layers: RecurrentGemma, RWKV-4, xLSTM, OLMo Hybrid. Follows `modeling_recurrent_gemma.py`,
 //! `modeling_rwkv.py`, `modeling_xlstm.py` and `modeling_olmo_hybrid.py` of transformers.
 
-use super::hybrid::attend;
 use super::{How::Code, Types};
 use crate::blocks::{DeltaNet, Gqa, Layer, matrix, mlp, push};
 use crate::config::Reader;
-use crate::decoder::{Dims, HIDDEN, skeleton};
+use crate::decoder::{Dims, HIDDEN, attend, skeleton};
 use crate::error::ModelError;
 use crate::spec::{Attention, FeedForward, ModelSpec, Role, Shard, StateSpec, Window};
 

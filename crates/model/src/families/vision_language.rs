@@ -2,12 +2,13 @@
 //! `modeling_ernie4_5_vl_moe.py`, `modeling_got_ocr2.py`, `modeling_muse_glimmer.py` and
 //! `modeling_kosmos2_5.py` of transformers.
 
-use super::hybrid::attend;
 use super::qwen::QWEN2;
 use super::{How::Code, Types};
 use crate::blocks::{Layer, matrix, mlp, push};
 use crate::config::{MAX_EXPERTS, Reader};
-use crate::decoder::{Dims, Experts, LLAMA, MoeLayers, PLAIN_EXPERTS, Shared, Style, Windows, decoder, skeleton};
+use crate::decoder::{
+    Dims, Experts, LLAMA, MoeLayers, PLAIN_EXPERTS, Shared, Style, Windows, attend, decoder, skeleton,
+};
 use crate::error::ModelError;
 use crate::spec::{ModelSpec, Role, Shard};
 use crate::towers;
