@@ -1,7 +1,6 @@
 //! What a command works on: the catalogs with the user's own files on top, the day, and models by name or path.
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use clap::ArgMatches;
 use hardware::{Finding, Gpu, Hardware, NodeShape, OnSpec};
@@ -207,14 +206,13 @@ impl World {
     }
 
     /// Every model of the embedded catalog.
-    pub fn catalog_models() -> Vec<&'static CatalogEntry> {
-        Catalog::embedded().entries().iter().collect()
+    pub fn catalog_models() -> &'static [CatalogEntry] {
+        Catalog::embedded().entries()
     }
 
     /// The embedded efficiency curves.
     pub fn curves() -> &'static Curves {
-        static CURVES: OnceLock<&'static Curves> = OnceLock::new();
-        CURVES.get_or_init(Curves::embedded)
+        Curves::embedded()
     }
 }
 

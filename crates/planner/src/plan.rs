@@ -5,6 +5,7 @@ use model::{KvFormat, WeightFormat};
 use perf::{Engine, Formats, Layout, MemoryPlan, ServingEstimate, ServingLoad};
 use units::{Basis, Seconds, Term, UsdPerHour, Value, Watts};
 
+use crate::rank::Figures;
 use crate::rejection::RejectionGroup;
 use crate::request::Objective;
 use crate::workload::Traffic;
@@ -127,13 +128,14 @@ impl Plan {
 
     /// What the objective minimises; `None` where the plan cannot be ranked by it.
     pub fn value(&self, objective: Objective) -> Option<f64> {
-        match objective {
-            Objective::Cost => self.usd_per_1000_requests(),
-            Objective::Price => self.usd_per_hour().map(|p| p.0),
-            Objective::Throughput => Some(-self.requests_per_s / self.gpus.max(1) as f64),
-            Objective::Latency => Some(self.latency().0),
-            Objective::Power => Some(self.power?.0 / self.requests_per_s.max(f64::MIN_POSITIVE)),
-        }
+        let figures = Figures {
+            usd_per_hour: self.usd_per_hour().map(|p| p.0),
+            requests_per_s: self.requests_per_s,
+            gpus: self.gpus,
+            latency: self.latency(),
+            power: self.power,
+        };
+        figures.value(objective)
     }
 
     /// `2 x 8xh100-sxm (aws-p5.48xlarge), 2 x TP8, fp8`: the plan in a line.

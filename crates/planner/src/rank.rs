@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use units::{Seconds, Watts};
+
 use crate::plan::{ParetoPoint, Pick, PickReason, Plan};
 use crate::request::Objective;
 
@@ -10,6 +12,34 @@ const CLEAR_GAIN: f64 = 1.25;
 
 /// Latencies within this factor of the shortest count as the shortest.
 const SAME_SPEED: f64 = 1.05;
+
+/// What an objective looks at, of a candidate or of a plan.
+pub(crate) struct Figures {
+    /// The whole deployment, one hour.
+    pub usd_per_hour: Option<f64>,
+    /// The whole deployment.
+    pub requests_per_s: f64,
+    /// GPUs that are paid for.
+    pub gpus: u64,
+    /// From request to last token.
+    pub latency: Seconds,
+    /// Board power of all GPUs.
+    pub power: Option<Watts>,
+}
+
+impl Figures {
+    /// What the objective minimises; `None` where these figures cannot be ranked by it.
+    pub(crate) fn value(&self, objective: Objective) -> Option<f64> {
+        let requests = Some(self.requests_per_s).filter(|r| *r > 0.0);
+        match objective {
+            Objective::Cost => Some(self.usd_per_hour? / requests?),
+            Objective::Price => self.usd_per_hour,
+            Objective::Throughput => Some(-self.requests_per_s / self.gpus.max(1) as f64),
+            Objective::Latency => Some(self.latency.0),
+            Objective::Power => Some(self.power?.0 / requests?),
+        }
+    }
+}
 
 /// Compares two plans: class of the offer, then the objective, then the original format, fewer GPUs, and ids, so that
 /// the order never depends on the order of evaluation.

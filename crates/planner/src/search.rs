@@ -9,13 +9,14 @@ use units::{Term, Watts};
 
 use crate::checkpoints::checkpoint_in;
 use crate::constraints::{budget, engine_runs, gang_fabric, host_disk, host_ram, max_nodes};
-use crate::evaluate::{Context, Evaluated, WeightCache};
+use crate::evaluate::{Context, Evaluated, MAX_UTILISATION, WeightCache};
 use crate::layouts::{Cut, NodeSize, cuts};
 use crate::plan::{Answer, ParetoPoint, Plan};
-use crate::rank::{compare, pareto, picks};
+use crate::rank::{Figures, compare, pareto, picks};
 use crate::rejection::{Rejection, Rejections};
-use crate::request::{Objective, PlanRequest, RequestError};
+use crate::request::{PlanRequest, RequestError};
 use crate::sites::{Kind, Site, kinds, plan_offer};
+use crate::workload::{Load, Traffic};
 
 /// Nodes that one replica may span at most.
 const MAX_SPAN: u32 = 16;
@@ -92,8 +93,7 @@ impl<'a> Planner<'a> {
         }
         plans.sort_by(|a, b| compare(a, b, request.objective));
         let leading = picks(&plans, request.objective);
-        let mut assumptions = traffic.assumptions.clone();
-        assumptions.extend(self.assumptions(spec, request, engine, &plans));
+        let assumptions = Self::assumptions(spec, request, &traffic, engine, &plans);
         Ok(Answer {
             picks: leading,
             pareto: if traffic.output > 1 { pareto(run.points) } else { Vec::new() },
@@ -137,8 +137,16 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn assumptions(&self, spec: &ModelSpec, request: &PlanRequest, engine: Engine, plans: &[Plan]) -> Vec<String> {
-        let mut out = vec![format!("engine {} with its default memory settings", engine.name())];
+    /// Everything that the reader did not say, the traffic's own assumptions first.
+    fn assumptions(
+        spec: &ModelSpec,
+        request: &PlanRequest,
+        traffic: &Traffic,
+        engine: Engine,
+        plans: &[Plan],
+    ) -> Vec<String> {
+        let mut out = traffic.assumptions.clone();
+        out.push(format!("engine {} with its default memory settings", engine.name()));
         if !spec.kv_known() {
             out.push(
                 "the KV cache of a bare size is unknown and counted as nothing: name a model for a true answer".into(),
@@ -147,11 +155,8 @@ impl<'a> Planner<'a> {
         if plans.iter().any(|p| !p.own_format) {
             out.push("`?` after a format: not the checkpoint's own, quality not assessed".into());
         }
-        if matches!(self.traffic_is_rate(request), Some(true)) {
-            out.push(format!(
-                "replicas are loaded to at most {:.0} % of their capacity",
-                crate::evaluate::MAX_UTILISATION * 100.0
-            ));
+        if matches!(traffic.load, Load::Rate(_)) {
+            out.push(format!("replicas are loaded to at most {:.0} % of their capacity", MAX_UTILISATION * 100.0));
         }
         for (gpu, price) in &request.prices {
             out.push(format!("your price for {gpu}: {price} per GPU, in place of every quote of it"));
@@ -163,10 +168,6 @@ impl<'a> Planner<'a> {
             out.push(format!("`!` after an age: older than {} days, `?!`: undated", market::STALE_AFTER_DAYS));
         }
         out
-    }
-
-    fn traffic_is_rate(&self, request: &PlanRequest) -> Option<bool> {
-        Some(matches!(request.traffic().load, crate::workload::Load::Rate(_)))
     }
 }
 
@@ -194,7 +195,7 @@ impl Run<'_, '_> {
     fn kind(&mut self, kind: &Kind, formats: Formats, plans: &mut Vec<Plan>) {
         let size = NodeSize { gpus: kind.shape.gpus, domain: kind.shape.domain() };
         let all = self.cuts_for(size);
-        let mut best: Option<(Chosen, f64)> = None;
+        let mut best: Option<(Chosen, (u8, f64))> = None;
         let mut fastest: Option<(Chosen, f64)> = None;
         let mut fits = false;
         // inside one node or one NVLink domain
@@ -246,7 +247,7 @@ impl Run<'_, '_> {
         cut: Cut,
         formats: Formats,
         places: &[usize],
-        best: &mut Option<(Chosen, f64)>,
+        best: &mut Option<(Chosen, (u8, f64))>,
         fastest: &mut Option<(Chosen, f64)>,
     ) -> bool {
         self.candidates += 1;
@@ -322,12 +323,21 @@ impl Run<'_, '_> {
                 output_tokens_per_s_per_gpu: evaluated.output_tokens_per_s / evaluated.gpus.max(1) as f64,
             });
         }
-        let class = quote.map_or(0, |q| u8::from(q.rank != market::RankClass::Bookable));
-        let value = value(self.request.objective, &evaluated, per_hour.map(|p| p.0), shape) + f64::from(class) * 1e12;
-        let latency = evaluated.latency().0;
+        let objective = self.request.objective;
+        let latency = evaluated.latency();
+        let figures = Figures {
+            usd_per_hour: per_hour.map(|p| p.0),
+            requests_per_s: evaluated.requests_per_s,
+            gpus: evaluated.gpus,
+            latency,
+            power: power(kind, evaluated.gpus),
+        };
+        // as plans are ordered: what can be booked first, then the objective
+        let class = if objective.needs_price() { kind.sites[site].rank_class } else { 0 };
+        let value = (class, figures.value(objective).unwrap_or(f64::INFINITY));
         let chosen = |evaluated: Evaluated| Chosen { evaluated, site, others, fabric_shape: fabric_shape.cloned() };
-        if fastest.as_ref().is_none_or(|(_, v)| latency < *v) {
-            *fastest = Some((chosen(evaluated.clone()), latency));
+        if fastest.as_ref().is_none_or(|(_, v)| latency.0 < *v) {
+            *fastest = Some((chosen(evaluated.clone()), latency.0));
         }
         if best.as_ref().is_none_or(|(_, v)| value < *v) {
             *best = Some((chosen(evaluated), value));
@@ -387,7 +397,7 @@ impl Run<'_, '_> {
         let Chosen { evaluated: e, site, others, fabric_shape, .. } = chosen;
         let site: &Site = &kind.sites[site];
         let shape = fabric_shape.as_ref().unwrap_or(&kind.shape);
-        let offer = site.quote.as_ref().and_then(|q| plan_offer(self.planner.market, q, others));
+        let offer = plan_offer(self.planner.market, site, others);
         let spec = self.context.spec;
         let own_format = e.formats.weights == spec.weights;
         let mut notes = Vec::new();
@@ -428,7 +438,7 @@ impl Run<'_, '_> {
             replicas: e.replicas,
             output_tokens_per_s: e.output_tokens_per_s,
             requests_per_s: e.requests_per_s,
-            power: kind.shape.gpu.tdp.map(|w| Watts(w.0 * e.gpus as f64)),
+            power: power(kind, e.gpus),
             serving: e.serving,
             load: e.load,
             memory: e.memory,
@@ -438,13 +448,7 @@ impl Run<'_, '_> {
     }
 }
 
-fn value(objective: Objective, e: &Evaluated, usd_per_hour: Option<f64>, shape: &NodeShape) -> f64 {
-    let requests = e.requests_per_s.max(f64::MIN_POSITIVE);
-    match objective {
-        Objective::Cost => usd_per_hour.map_or(f64::INFINITY, |p| p / requests),
-        Objective::Price => usd_per_hour.unwrap_or(f64::INFINITY),
-        Objective::Throughput => -requests / e.gpus.max(1) as f64,
-        Objective::Latency => e.latency().0,
-        Objective::Power => shape.gpu.tdp.map_or(f64::INFINITY, |w| w.0 * e.gpus as f64 / requests),
-    }
+/// Board power of so many GPUs of a kind, where the limit of one is known.
+fn power(kind: &Kind, gpus: u64) -> Option<Watts> {
+    kind.shape.gpu.tdp.map(|w| Watts(w.0 * gpus as f64))
 }

@@ -25,6 +25,8 @@ pub(crate) struct Site {
     pub disk: Option<Bytes>,
     /// The price of one node; `None` where nothing is for sale.
     pub quote: Option<Quote>,
+    /// 0 for what can be booked as it stands; higher classes rank below.
+    pub rank_class: u8,
     /// Whether several of them may form a gang.
     pub gang: bool,
 }
@@ -175,6 +177,7 @@ fn priced(node: String, shape: &NodeShape, quote: Option<&Quote>, market: &Marke
         fabric: shape.fabric.clone(),
         ram: shape.ram.or(offered_ram),
         disk: shape.nvme.filter(|d| d.0 > 0),
+        rank_class: quote.zip(offer).map_or(u8::MAX, |(q, o)| rank_class(q, o)),
         quote: quote.cloned(),
         gang,
     }
@@ -236,7 +239,8 @@ fn wanted<'a>(hardware: &'a Hardware, market: &Market, request: &PlanRequest) ->
 }
 
 /// The price of a site as a plan carries it; `others` counts the sites that would do as well.
-pub(crate) fn plan_offer(market: &Market, quote: &Quote, others: usize) -> Option<PlanOffer> {
+pub(crate) fn plan_offer(market: &Market, site: &Site, others: usize) -> Option<PlanOffer> {
+    let quote = site.quote.as_ref()?;
     let offer: &Offer = market.offers().get(quote.offer)?;
     let user = offer.origin == PriceOrigin::User;
     let kind = if user {
@@ -266,15 +270,16 @@ pub(crate) fn plan_offer(market: &Market, quote: &Quote, others: usize) -> Optio
         date: if user { None } else { date },
         age_days: quote.age_days,
         stale: quote.stale,
-        rank_class: if user { 0 } else { rank_class(quote.rank) },
+        rank_class: site.rank_class,
         source: offer.source.to_string(),
         others,
     })
 }
 
-/// Bookable first; whatever ranks below in the market ranks below in a plan.
-fn rank_class(rank: RankClass) -> u8 {
-    match rank {
+/// Bookable first, and the user's own price with it; whatever ranks below in the market ranks below in a plan.
+fn rank_class(quote: &Quote, offer: &Offer) -> u8 {
+    match quote.rank {
+        _ if offer.origin == PriceOrigin::User => 0,
         RankClass::Bookable => 0,
         RankClass::ListPrice => 1,
         RankClass::ListPriceTimes => 2,
